@@ -14,7 +14,6 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.scenes import choices_of, scene_of
 from dovetail.protocol.spaces import Discrete, Space, Text
 from dovetail.protocol.tensors import nested
-from dovetail_bridges import conversion
 
 MOST = 300
 """Choices that are listed; of more, the first ones."""
@@ -83,7 +82,7 @@ def labels(scene: Any, legal: Sequence[int] | None = None) -> dict[int, str]:
 
 def space_of(spec: m.Spec, seat: int) -> Space | None:
     """Return a seat's action space, if the game declares any."""
-    return conversion.space_of(spec, seat, "action") if spec.action_spaces else None
+    return spec.action_space(seat) if spec.action_spaces else None
 
 
 def position(text: str | None, observation: Any) -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.legal import unmask
-from dovetail.protocol.messages import Legal, Spec
+from dovetail.protocol.messages import Legal
 from dovetail.protocol.tensors import DTYPES
 
 if TYPE_CHECKING:
@@ -277,12 +277,6 @@ def zeros(space: spaces.Space) -> Any:
 
 
 # -- legal actions, spaces of a seat, seeds ------------------------------------------------------
-
-
-def space_of(spec: Spec, seat: int, what: Literal["observation", "action"]) -> spaces.Space:
-    """Return a seat's space; a spec that declares any has one for each seat or one for all."""
-    of = spec.observation_spaces if what == "observation" else spec.action_spaces
-    return of[seat if len(of) > 1 else 0]
 
 
 def numbers(legal: Legal, space: spaces.Space) -> list[int] | None:

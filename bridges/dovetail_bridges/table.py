@@ -14,14 +14,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-from dovetail._version import __version__
 from dovetail.client.client import BrokerConnection, Experiment
 from dovetail.peer import options, plugins
 from dovetail.peer.agents.agent import Decision, End, Seat
 from dovetail.peer.agents.host import AgentHost
 from dovetail.peer.agents.remote_seat import Answer, RemoteAgent
+from dovetail.peer.closing import Closing
 from dovetail.peer.extras import absent
 from dovetail.peer.presets import declared, preset
+from dovetail.peer.session import hello
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
@@ -69,7 +70,7 @@ class _Player(RemoteAgent):
         self.game += 1
 
 
-class OpenTable:
+class OpenTable(Closing):
     """A game with open seats.
 
     Args:
@@ -304,12 +305,6 @@ class OpenTable:
         if threading.current_thread() is not self._thread:
             self._thread.join(START)
 
-    def __enter__(self) -> OpenTable:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     def _player(self, seat: int) -> _Player:
         if seat not in self._players:
             raise CallRefused(
@@ -394,10 +389,7 @@ class OpenTable:
             if seat in self._players:
                 name = f"{experiment.name}-seat-{seat}"
                 host = AgentHost(single=self._players[seat], name=name)
-                hello = m.Hello(
-                    m.VERSION, "agent", "", host.offers(), software=f"dovetail-python {__version__}"
-                )
-                link = experiment.join(hello)
+                link = experiment.join(hello("agent", offers=host.offers()))
                 stack.callback(_leave, link)
                 hosts[seat] = link, host
                 agents.append(name)
@@ -523,8 +515,7 @@ class OpenTable:
                 yield experiment, self.game, self._others(None)
             return
         from dovetail.client.inprocess import InProcess
-        from dovetail.peer.agents.host import type_name as agent_name
-        from dovetail.peer.environments.host import type_name
+        from dovetail.peer.registry import type_name
 
         given = f"environment {self.game}"
         kind = preset(plugins.find("environment", self.game), self._configuration, given)
@@ -538,7 +529,7 @@ class OpenTable:
         }
         with InProcess([kind], list(dict.fromkeys(kinds.values()))) as experiment:
             experiment.catalogue()
-            yield experiment, type_name(kind), [agent_name(kinds[name]) for name in others]
+            yield experiment, type_name(kind), [type_name(kinds[name]) for name in others]
 
     def _others(self, count: int | None) -> list[str]:
         """Return an agent for each seat that is not open.

@@ -141,7 +141,7 @@ def play(bridge: str, options: Mapping[str, Any], seed: int = 0) -> None:
         turn = game.start(seed)
         for _ in range(TURNS):
             for view in turn.seats:
-                space = conversion.space_of(spec, view.seat, "observation")
+                space = spec.observation_space(view.seat)
                 if not space.contains(view.observation):
                     raise ValueError(f"what seat {view.seat} sees is not in its space")
             if not turn.to_act:
@@ -149,7 +149,7 @@ def play(bridge: str, options: Mapping[str, Any], seed: int = 0) -> None:
             actions = {}
             for view in turn.seats:
                 if view.seat in turn.to_act:
-                    space = conversion.space_of(spec, view.seat, "action")
+                    space = spec.action_space(view.seat)
                     legal = conversion.numbers(view.legal, space)
                     words = _said(space, view.observation)
                     actions[view.seat] = rng.choice(legal or words or [sample(space, rng)])

@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from dovetail.peer import provenance
+
 PACKAGES = ("dovetail_agents", "dovetail_games", "dovetail_studies")
 """Packages that decide a result; the core, whose tests keep episodes as they were, is left out."""
 
@@ -26,17 +28,7 @@ def digest(work: Callable[..., Any]) -> str:
 
 @cache
 def _digest(module: str) -> str:
-    found: dict[str, bytes] = {}
-    waiting = [module]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found[name], imported = _parsed(name)
-            waiting += imported
-    whole = hashlib.sha256()
-    for name, part in sorted(found.items()):
-        whole.update(name.encode() + part)
-    return whole.hexdigest()[:16]
+    return provenance.digest(module, _parsed)[:16]
 
 
 @cache

@@ -14,7 +14,7 @@ from dovetail.cli import app
 from dovetail.peer import registry
 from dovetail.peer.agents.agent import RESIGN, Agent, Decision
 from dovetail_experiments.records.records import Records
-from dovetail_experiments.stages.runner import execute
+from dovetail_experiments.stages.runner import RunnerOptions, execute
 
 FILE = """
 name = "small"
@@ -87,7 +87,7 @@ def played(
     file = folder / "small.toml"
     parts = {"game": game, "configuration": configuration, "seats": seats, "one": one, "more": more}
     file.write_text(FILE.format(**parts))
-    execute(file, out=folder, in_process=True)
+    execute(file, out=folder, options=RunnerOptions(in_process=True))
     return folder / "small"
 
 

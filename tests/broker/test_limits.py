@@ -26,7 +26,7 @@ from dovetail.broker.requests import catalogue as catalogue_module
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.shell import watcher_queue as queue_module
 from dovetail.broker.shell.server import Server
-from dovetail.broker.shell.watcher_queue import HELD, LEAST, LONGEST, SHARE, WatcherQueue
+from dovetail.broker.shell.watcher_queue import HELD, LEAST, MAX_DELAY, SHARE, WatcherQueue
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.transport.dealer import Dealer
@@ -320,10 +320,10 @@ def test_what_is_not_confirmed_is_weighed_once() -> None:
 
 def test_a_run_may_have_so_many_seats() -> None:
     table = Conversation()
-    many: Any = ["p0"] * (limits.SEATS + 1)
+    many: Any = ["p0"] * (limits.RUN_SEATS + 1)
     table.experiment.says(m.Run(2, "game", agents=many))
     table.experiment.hears(m.Error, id=2, code="limit")
-    number = limits.PLACES // limits.SEATS
+    number = limits.OPEN_SEATS // limits.RUN_SEATS
     many.pop()
     table.experiment.says(m.Run(3, "game", agents=many, episodes=10**6, concurrency=10**6))
     table.experiment.hears(m.Reply, id=3)
@@ -455,14 +455,14 @@ def test_turns_are_not_made_for_watchers_once_that_took_its_share(now: dict[str,
     audience = Audience([Outbox(out, 1)])
     for _ in range(2):
         for part, crowded in ((0.5, False), (0.4, False), (0.2, True)):
-            out.spent += part * SHARE * LONGEST
+            out.spent += part * SHARE * MAX_DELAY
             queue.add(audience, turn(1))
             assert out.crowded == crowded
         queue.flush()
         assert (out.crowded, out.spent) == (False, 0.0)
         queue.add(audience, turn(1))
-        assert queue.wait == pytest.approx(LONGEST)  # what making took is waited for, too
-        now["monotonic"] += LONGEST
+        assert queue.wait == pytest.approx(MAX_DELAY)  # what making took is waited for, too
+        now["monotonic"] += MAX_DELAY
         queue.flush()
 
 

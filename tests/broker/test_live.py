@@ -401,7 +401,7 @@ def test_a_snapshot_is_written_over_the_file_before_the_last(
     shell = Shell(path)
     local = Local()
     shell.server.post(local, [m.Hello(1, "observer", "one")])
-    files = []
+    files: list[int] = []
     while len(files) < 5:
         shell.server.post(local, [m.Ping(0)])
         shell.server.pump(0.0)

@@ -94,7 +94,7 @@ def test_a_turn_is_encoded_once_for_all_who_watch(monkeypatch: pytest.MonkeyPatc
         player = experiment.create("random")
         results = experiment.run("connect_four", [player, player], episodes=3, seed=1).wait()
     while here.server._watchers.waiting:  # what was queued last goes when its time has come
-        here.server.pump(watcher_queue.LONGEST)
+        here.server.pump(watcher_queue.MAX_DELAY)
     one = lines.turns(b"one")
     assert len(one) == sum(each.turns + 1 for each in results)
     assert lines.turns(b"two") == one

@@ -288,7 +288,7 @@ def test_list_obeys_the_variable_of_the_broker(
 def test_packaged_experiments_are_run_by_name(dovetail: Any) -> None:
     wrong = dovetail("run", "connect_four_two_learner")
     assert wrong.code == 2
-    assert "did you mean the packaged 'connect_four_two_learners'?" in wrong.err
+    assert "did you mean 'connect_four_two_learners'?" in wrong.err
     assert commands.located(Path("dots_study")).is_file()
 
 

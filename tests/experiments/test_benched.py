@@ -44,7 +44,7 @@ def test_your_learner_stands_beside_them(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(benched, "KEPT", kept)
     options = RunnerOptions(in_process=True)
     done = trials.execute(short, out=tmp_path / "others", options=options)
-    assert isinstance(done, trials.TrialRunner)
+    assert isinstance(done, trials.SweepResult)
     benched.keep("td", done.series)
     command = ["bench", "learner", "random", "--out", str(tmp_path / "mine")]
     said = CliRunner().invoke(app, command, catch_exceptions=False)

@@ -57,11 +57,13 @@ class Told(Callback):
 def test_callbacks_are_told_of_each_stage_and_states_are_kept(file: Path, tmp_path: Path) -> None:
     first = Told(stop=3)
     with pytest.raises(KeyboardInterrupt):
-        execute(file, out=tmp_path, in_process=True, callbacks=(first,))
+        execute(file, out=tmp_path, options=RunnerOptions(in_process=True, callbacks=(first,)))
     assert (first.started, first.ended) == (["seeded seed 1 (1)"], 1)
 
     told = Told()
-    done = execute(file, out=tmp_path, in_process=True, resume=True, callbacks=(told,))
+    done = execute(
+        file, out=tmp_path, options=RunnerOptions(in_process=True, callbacks=(told,)), resume=True
+    )
     assert told.lines == [
         ("eval", 0, True),
         *(("play", 5, True), ("play", 10, True), ("play", 15, False), ("play", 20, False)),
@@ -79,9 +81,9 @@ def test_callbacks_are_told_of_each_stage_and_states_are_kept(file: Path, tmp_pa
 
 @pytest.mark.usefixtures("undrawn")
 def test_stretches_for_states_change_no_result(file: Path, tmp_path: Path) -> None:
-    cut = execute(file, out=tmp_path / "cut", in_process=True)
+    cut = execute(file, out=tmp_path / "cut", options=RunnerOptions(in_process=True))
     file.write_text(file.read_text().replace("save_every = 5\n", ""))
-    whole = execute(file, out=tmp_path / "whole", in_process=True)
+    whole = execute(file, out=tmp_path / "whole", options=RunnerOptions(in_process=True))
     assert cut.states == whole.states
 
 
@@ -131,7 +133,7 @@ def test_trackers_log_each_stage_as_it_ends(
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
     names = ("tensorboard", *modules)
-    done = execute(file, out=tmp_path, in_process=True, track=names)
+    done = execute(file, out=tmp_path, options=RunnerOptions(in_process=True, track=names))
     for name in ("wandb", "trackio"):
         [(_, started)] = modules[name].of("init")
         assert started["project"] == "seeded"

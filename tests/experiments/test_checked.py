@@ -11,6 +11,7 @@ import pytest
 from dovetail import Environment, Spec, Turn, spaces
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.stages import runner
+from dovetail_experiments.stages.runner import RunnerOptions
 
 
 class Lies(Environment):
@@ -71,7 +72,7 @@ def test_a_game_that_contradicts_its_spec_is_told(
     path = written(tmp_path, stage, more)
     if fails:
         with pytest.raises(DovetailError, match="legal action 5 of seat 0 is not in Discrete"):
-            runner.execute(path, out=tmp_path / "out", in_process=True)
+            runner.execute(path, out=tmp_path / "out", options=RunnerOptions(in_process=True))
     else:
-        runner.execute(path, out=tmp_path / "out", in_process=True)
+        runner.execute(path, out=tmp_path / "out", options=RunnerOptions(in_process=True))
         assert Lies.begun == 3

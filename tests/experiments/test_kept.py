@@ -22,7 +22,7 @@ from dovetail_experiments.reports.exact import (
     dots_values,
     uneven,
 )
-from dovetail_experiments.stages.runner import execute
+from dovetail_experiments.stages.runner import RunnerOptions, execute
 from dovetail_experiments.statistics.estimates import rate, wilson
 from dovetail_games import amazons, connect_four, dots
 
@@ -143,7 +143,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("kept")
     path = folder / "dots.toml"
     path.write_text(CUP)
-    return execute(path, out=folder / "out", in_process=True)
+    return execute(path, out=folder / "out", options=RunnerOptions(in_process=True))
 
 
 def test_the_report_says_how_often_players_kept_the_value(played: Any) -> None:

@@ -16,7 +16,7 @@ from dovetail_experiments.files.sweep import TrialSelection
 from dovetail_experiments.records.records import Records
 from dovetail_experiments.reports import over_seeds
 from dovetail_experiments.stages.merging import merge
-from dovetail_experiments.stages.trials import TrialRunner, execute
+from dovetail_experiments.stages.trials import SweepResult, execute
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ def seeded(tmp_path: Path) -> Path:
     return path
 
 
-def played(path: Path, out: Path, only: TrialSelection | None = None) -> TrialRunner:
+def played(path: Path, out: Path, only: TrialSelection | None = None) -> SweepResult:
     done = execute(path, out=out, options=HERE, only=only)
-    assert isinstance(done, TrialRunner)
+    assert isinstance(done, SweepResult)
     return done
 
 
@@ -55,7 +55,7 @@ def test_parts_that_are_merged_are_the_whole(
         rows = sorted(records.rows("executions"), key=lambda row: row["trial"])
         order = [row["id"] for row in rows]
         series = over_seeds.series(records, order)
-    merged = TrialRunner(whole.plan, to, whole.url, order, series)
+    merged = SweepResult(whole.plan, to, whole.url, order, series)
     assert [each.runs for each in series] == [each.runs for each in whole.series]
     assert (to / "results.json").read_text() == (whole.folder / "results.json").read_text()
     assert account(merged)[-2] == account(whole)[-2]

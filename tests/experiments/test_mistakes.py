@@ -12,6 +12,7 @@ from dovetail_experiments.files import sweep
 from dovetail_experiments.files.checking import check
 from dovetail_experiments.files.file import located
 from dovetail_experiments.stages import places, runner, trials
+from dovetail_experiments.stages.runner import RunnerOptions
 
 pytestmark = pytest.mark.processes
 
@@ -85,7 +86,7 @@ def test_a_file_that_a_late_stage_needs_is_missing(
     """It is told before anything is played."""
     small.write_text(small.read_text().replace(old, new, 1))
     with pytest.raises(DovetailError, match=re.escape(complaint)):
-        runner.execute(small, out=tmp_path, in_process=True)
+        runner.execute(small, out=tmp_path, options=RunnerOptions(in_process=True))
     assert not (tmp_path / "small").exists()
 
 
@@ -135,7 +136,7 @@ def test_an_agent_that_cannot_sit_in_a_late_stage(
     lines = len(small.read_text().splitlines())
     small.write_text(small.read_text() + more)
     with pytest.raises(DovetailError) as caught:
-        runner.execute(small, out=tmp_path, in_process=True)
+        runner.execute(small, out=tmp_path, options=RunnerOptions(in_process=True))
     found = re.fullmatch(rf"{re.escape(str(small))}, line (\d+): (.*)", str(caught.value))
     assert found is not None
     assert int(found[1]) > lines
@@ -200,7 +201,7 @@ def test_what_cannot_be_played_is_found_in_the_file(
 ) -> None:
     small.write_text(small.read_text().replace(old, new, 1))
     with pytest.raises(DovetailError) as caught:
-        runner.execute(small, out=tmp_path, in_process=True)
+        runner.execute(small, out=tmp_path, options=RunnerOptions(in_process=True))
     assert str(caught.value).startswith(f"{small}, {complaint}")
     assert "\n" not in str(caught.value)
 
@@ -218,7 +219,7 @@ def test_a_learner_that_fails_at_the_last_end(small: Path, tmp_path: Path) -> No
     text = small.read_text().replace('type = "td"\nparameters = { hidden = 8 }', learner, 1)
     small.write_text(text.replace("evaluate_every = 20\n", "", 1))
     with pytest.raises(DovetailError) as caught:
-        runner.execute(small, out=tmp_path, in_process=True)
+        runner.execute(small, out=tmp_path, options=RunnerOptions(in_process=True))
     assert str(caught.value) == (
         "[agents.one]: Mine at the end of an episode raised ZeroDivisionError: division by zero (mine.py:4)"
     )

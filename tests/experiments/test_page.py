@@ -20,7 +20,7 @@ from dovetail_experiments.records.store import Store
 from dovetail_experiments.reports import drawing, output, plot, reporting
 from dovetail_experiments.reports import page as page_module
 from dovetail_experiments.reports.plot import CurvePoint
-from dovetail_experiments.stages.runner import ExecutionResult, execute
+from dovetail_experiments.stages.runner import ExecutionResult, RunnerOptions, execute
 from dovetail_experiments.statistics import Estimate
 
 from .conftest import SMALL
@@ -60,7 +60,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> ExecutionResult:
     folder = tmp_path_factory.mktemp("page")
     path = folder / "small.toml"
     path.write_text(SMALL + CUP)
-    return execute(path, out=folder / "out", in_process=True)
+    return execute(path, out=folder / "out", options=RunnerOptions(in_process=True))
 
 
 def test_the_page_says_what_was_played(played: ExecutionResult) -> None:
@@ -83,7 +83,9 @@ def test_the_page_says_what_was_played(played: ExecutionResult) -> None:
 
 @pytest.mark.usefixtures("undrawn")
 def test_the_file_beside_it_plays_the_same_again(played: ExecutionResult, tmp_path: Path) -> None:
-    again = execute(played.folder / "experiment.json", out=tmp_path, in_process=True)
+    again = execute(
+        played.folder / "experiment.json", out=tmp_path, options=RunnerOptions(in_process=True)
+    )
     assert again.states == played.states
     assert (again.folder / "results.json").exists()
     found, was = (

@@ -27,7 +27,7 @@ from dovetail_experiments.files.file import read
 from dovetail_experiments.records import export, states, tensorboard
 from dovetail_experiments.records.records import Records, read_state, saved
 from dovetail_experiments.reports import games
-from dovetail_experiments.stages.runner import ExecutionResult, execute
+from dovetail_experiments.stages.runner import ExecutionResult, RunnerOptions, execute
 
 from .conftest import SMALL
 
@@ -37,7 +37,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> ExecutionResult:
     folder = tmp_path_factory.mktemp("records")
     path = folder / "small.toml"
     path.write_text(SMALL)
-    return execute(path, out=folder / "out", in_process=True)
+    return execute(path, out=folder / "out", options=RunnerOptions(in_process=True))
 
 
 @pytest.fixture
@@ -208,12 +208,12 @@ def test_an_experiment_begins_with_the_state_of_another(
     path.write_text(SMALL.replace('"small"', '"next"'))
     none = {"phases.0.episodes": 1, "phases.0.evaluate_every": 0, "evaluations": []}
     begun = {**none, "phases.0.mode": "evaluate", "agents.one.state": f"{out}:one"}
-    execute(path, out=tmp_path, in_process=True, overrides=begun)
+    execute(path, out=tmp_path, options=RunnerOptions(in_process=True), overrides=begun)
     wrong = {**begun, "agents.two.state": f"{out}:dice"}
     with pytest.raises(
         DovetailError, match=r"--set agents.two.state: \[agents.two\]: .* has no state of 'dice'"
     ):
-        execute(path, out=tmp_path, in_process=True, overrides=wrong)
+        execute(path, out=tmp_path, options=RunnerOptions(in_process=True), overrides=wrong)
 
 
 def test_states_are_compared_value_by_value(played: ExecutionResult) -> None:

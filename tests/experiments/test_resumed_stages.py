@@ -12,7 +12,7 @@ from dovetail.protocol.messages import Episode
 from dovetail_experiments.records.records import Records
 from dovetail_experiments.stages import playing
 from dovetail_experiments.stages.progress import Display
-from dovetail_experiments.stages.runner import execute
+from dovetail_experiments.stages.runner import RunnerOptions, execute
 from dovetail_experiments.stages.schedule import Stage
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("undrawn")]
@@ -74,14 +74,16 @@ def test_only_the_games_that_are_missing_are_played(
 ) -> None:
     path = tmp_path / "cup.toml"
     path.write_text(FILE)
-    whole = execute(path, out=tmp_path / "whole", in_process=True)
+    whole = execute(path, out=tmp_path / "whole", options=RunnerOptions(in_process=True))
     with monkeypatch.context() as patch:
         first = watched(patch, number, after)
         with pytest.raises(KeyboardInterrupt):
-            execute(path, out=tmp_path / "broken", in_process=True)
+            execute(path, out=tmp_path / "broken", options=RunnerOptions(in_process=True))
     monkeypatch.setattr(playing, "MOST", 20)  # most results are read from the store
     second = watched(monkeypatch, number, 10_000)
-    done = execute(path, out=tmp_path / "broken", in_process=True, resume=True)
+    done = execute(
+        path, out=tmp_path / "broken", options=RunnerOptions(in_process=True), resume=True
+    )
     assert len(first) >= after
     assert len({*first} | {*second}) == 100
     assert len({*first} & {*second}) <= 4  # what came in the same moment, and was not stored

@@ -76,8 +76,8 @@ def test_the_same_results_everywhere(
 ) -> None:
     monkeypatch.setattr(places, "PATIENCE", 30.0)
     own = execute(small, out=tmp_path / "own")
-    here = execute(small, out=tmp_path / "here", in_process=True)
-    there = execute(small, out=tmp_path / "there", connect=broker)
+    here = execute(small, out=tmp_path / "here", options=RunnerOptions(in_process=True))
+    there = execute(small, out=tmp_path / "there", options=RunnerOptions(connect=broker))
     hosted = execute(
         small,
         out=tmp_path / "hosted",
@@ -90,7 +90,9 @@ def test_the_same_results_everywhere(
     assert account(own) == account(here) == account(there) == account(hosted)
     assert set(own.states) == {"one", "two"}
     assert sum(played.endings.games for played in own.played) == 50 + 4 * 20
-    other = execute(small, out=tmp_path / "other", in_process=True, overrides={"seed": 6})
+    other = execute(
+        small, out=tmp_path / "other", options=RunnerOptions(in_process=True), overrides={"seed": 6}
+    )
     assert account(other) != account(own)
 
 
@@ -150,7 +152,9 @@ phases = [
             processes.start("agents", ["agent", "random", *at])
             processes.start("fleeting", ["agent", f"{tmp_path / 'fleeting.py'}:Fleeting", *at])
             experiment.expect(["connect_four"], ["random", "fleeting"], timeout=SLOW)
-        execution = execute(path, out=tmp_path / "out", connect=processes.address)
+        execution = execute(
+            path, out=tmp_path / "out", options=RunnerOptions(connect=processes.address)
+        )
     [played] = execution.played
     assert [each.index for each in played.episodes] == [0, 1]
     with closing(sqlite3.connect(tmp_path / "out" / "one" / "results.sqlite")) as results:
@@ -162,7 +166,7 @@ phases = [
 def test_it_leaves_a_summary_curves_results_and_a_journal(
     small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    execute(small, out=tmp_path / "out", in_process=True)
+    execute(small, out=tmp_path / "out", options=RunnerOptions(in_process=True))
     folder = tmp_path / "out" / "small"
     assert {each.name for each in folder.iterdir()} == {
         *("curves.png", "curves.svg", "curves.pdf"),
@@ -186,7 +190,7 @@ def test_it_leaves_a_summary_curves_results_and_a_journal(
 def test_resumed_is_the_same_as_uninterrupted(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = execute(small, out=tmp_path / "whole", in_process=True)
+    whole = execute(small, out=tmp_path / "whole", options=RunnerOptions(in_process=True))
     play = Playing._poll
     begun: set[int] = set()
 
@@ -200,23 +204,29 @@ def test_resumed_is_the_same_as_uninterrupted(
 
     monkeypatch.setattr(Playing, "_poll", breaking)
     with pytest.raises(KeyboardInterrupt):
-        execute(small, out=tmp_path / "broken", in_process=True)
+        execute(small, out=tmp_path / "broken", options=RunnerOptions(in_process=True))
     monkeypatch.setattr(Playing, "_poll", play)
     text = "began with other values of seed; resume it with"
     with pytest.raises(DovetailError, match=text) as caught:
         execute(
-            small, out=tmp_path / "broken", in_process=True, resume=True, overrides={"seed": 77}
+            small,
+            out=tmp_path / "broken",
+            options=RunnerOptions(in_process=True),
+            resume=True,
+            overrides={"seed": 77},
         )
     kept = re.search(
         r'to keep what was learned, add `agents\.one\.state = "(\S+)"`', str(caught.value)
     )
     assert kept is not None
     assert read_state(kept[1])
-    resumed = execute(small, out=tmp_path / "broken", in_process=True, resume=True)
+    resumed = execute(
+        small, out=tmp_path / "broken", options=RunnerOptions(in_process=True), resume=True
+    )
     assert account(resumed) == account(whole)
     assert resumed.number == 1
     with pytest.raises(DovetailError, match="no interrupted run of small"):
-        execute(small, out=tmp_path / "broken", in_process=True, resume=True)
+        execute(small, out=tmp_path / "broken", options=RunnerOptions(in_process=True), resume=True)
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -248,8 +258,16 @@ def test_interrupted_before_its_results_are_written_it_can_be_resumed(
         with monkeypatch.context() as patch:
             patch.setattr(where, name, interrupted)
             with pytest.raises(KeyboardInterrupt):
-                execute(small, out=tmp_path, in_process=True, overrides=short, resume=resume > 0)
-    done = execute(small, out=tmp_path, in_process=True, overrides=short, resume=True)
+                execute(
+                    small,
+                    out=tmp_path,
+                    options=RunnerOptions(in_process=True),
+                    overrides=short,
+                    resume=resume > 0,
+                )
+    done = execute(
+        small, out=tmp_path, options=RunnerOptions(in_process=True), overrides=short, resume=True
+    )
     assert done.number == 1
     assert (done.folder / "results.json").exists()
 
@@ -562,7 +580,12 @@ def test_what_does_not_fit_costs_one_line(
     if key.endswith("command") and in_process:
         complaint = "cannot play in process"
     with pytest.raises(DovetailError) as caught:
-        execute(small, out=tmp_path, in_process=in_process, overrides={key: value})
+        execute(
+            small,
+            out=tmp_path,
+            options=RunnerOptions(in_process=in_process),
+            overrides={key: value},
+        )
     assert complaint in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -637,7 +660,7 @@ def test_a_run_that_is_refused_before_its_first_episode_has_not_begun(
                 execute(
                     small,
                     out=tmp_path,
-                    connect=f"ipc://{tmp_path / 'b'}",
+                    options=RunnerOptions(connect=f"ipc://{tmp_path / 'b'}"),
                     overrides={"environment.configuration.rows": "many"},
                 )
         finally:
@@ -671,7 +694,7 @@ def test_a_broker_without_the_agents(small: Path, tmp_path: Path) -> None:
     thread.start()
     try:
         with pytest.raises(DovetailError, match="no program at the broker offers the environment"):
-            execute(small, out=tmp_path, connect=address)
+            execute(small, out=tmp_path, options=RunnerOptions(connect=address))
     finally:
         stop.set()
         thread.join()

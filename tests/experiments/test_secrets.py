@@ -21,7 +21,7 @@ from dovetail_experiments.arena.store import FILE, ArenaStore
 from dovetail_experiments.files import file as files
 from dovetail_experiments.files import secrets as sealing
 from dovetail_experiments.files import sweep
-from dovetail_experiments.stages.runner import execute
+from dovetail_experiments.stages.runner import RunnerOptions, execute
 from dovetail_games.connect_four import ConnectFour
 from dovetail_studies.archive import Member
 from dovetail_studies.rlgame import work
@@ -100,7 +100,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def played(path: Path, out: Path, **overrides: Any) -> list[tuple[Any, ...]]:
     """Return seed, actions and the cheat's return of each episode."""
-    done = execute(path, in_process=True, out=out, overrides=overrides)
+    done = execute(path, options=RunnerOptions(in_process=True), out=out, overrides=overrides)
     query = (
         "SELECT episodes.seed, digest, seats.return FROM episodes JOIN seats "
         "ON seats.episode = episodes.id WHERE seats.seat = 0 ORDER BY episodes.id"

@@ -129,7 +129,7 @@ def end_of(process: int) -> None:
 def test_killed_and_resumed_in_shards_it_is_as_with_one_broker(
     dealt: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = execute(dealt, out=tmp_path / "whole", in_process=True, shards=1)
+    whole = execute(dealt, out=tmp_path / "whole", options=RunnerOptions(in_process=True, shards=1))
     command = [sys.executable, "-uc", KILLED, str(dealt), str(tmp_path / "dealt")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
@@ -160,8 +160,8 @@ def test_with_a_process_for_each_role_it_is_the_same(dealt: Path, tmp_path: Path
         '[agents.third]\ntype = "random"', '[agents.third]\ntype = "td"'
     )
     dealt.write_text(net)
-    one = execute(dealt, out=tmp_path / "one", shards=1)
-    three = execute(dealt, out=tmp_path / "three", shards=3)
+    one = execute(dealt, out=tmp_path / "one", options=RunnerOptions(shards=1))
+    three = execute(dealt, out=tmp_path / "three", options=RunnerOptions(shards=3))
     assert stored(three) == stored(one)
     assert table(three) == table(one)
     assert {each.name for each in (three.folder / "logs").iterdir()} > {"shard-2", "shard-3"}

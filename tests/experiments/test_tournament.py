@@ -17,7 +17,7 @@ from dovetail_experiments.reports import output
 from dovetail_experiments.reports.games import counted
 from dovetail_experiments.stages import progress
 from dovetail_experiments.stages.playing import Playing
-from dovetail_experiments.stages.runner import ExecutionResult, execute
+from dovetail_experiments.stages.runner import ExecutionResult, RunnerOptions, execute
 from dovetail_experiments.stages.schedule import Stage, stages
 from dovetail_experiments.statistics.tallies import faulty, interrupted
 
@@ -60,7 +60,7 @@ def test_every_pair_meets_in_both_orders(
         ["two", "searching"],
     ]
     assert {each.mode for each in found} == {"evaluate"}
-    done = execute(path, in_process=True, out=tmp_path)
+    done = execute(path, options=RunnerOptions(in_process=True), out=tmp_path)
     assert [each.endings.games for each in done.played] == [10, 10, 10]
     first_seat = [each.seats[0].agent for each in done.played[1].episodes]
     assert sorted(first_seat) == ["alpha-beta"] * 5 + ["random"] * 5
@@ -111,7 +111,7 @@ def test_a_snapshot_that_no_league_reaches_is_refused(tmp_path: Path) -> None:
 
 def played(path: Path, text: str, out: Path, **options: object) -> ExecutionResult:
     path.write_text(text)
-    return execute(path, in_process=True, out=out, **options)  # type: ignore[arg-type]
+    return execute(path, options=RunnerOptions(in_process=True), out=out, **options)  # type: ignore[arg-type]
 
 
 def with_keys(keys: str) -> str:

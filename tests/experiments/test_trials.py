@@ -24,7 +24,7 @@ from dovetail_experiments.reports import over_seeds
 from dovetail_experiments.reports.over_seeds import Series
 from dovetail_experiments.stages import runner, trials
 from dovetail_experiments.stages.runner import ExecutionResult, RunnerOptions
-from dovetail_experiments.stages.trials import TrialRunner, execute, show
+from dovetail_experiments.stages.trials import SweepResult, execute, show
 from dovetail_games.connect_four import ConnectFour
 
 pytestmark = pytest.mark.processes
@@ -74,13 +74,13 @@ def seeded(tmp_path: Path) -> Path:
     return path
 
 
-def played(path: Path, out: Path, **more: Any) -> TrialRunner:
+def played(path: Path, out: Path, **more: Any) -> SweepResult:
     done = execute(path, out=out, options=HERE, **more)
-    assert isinstance(done, TrialRunner)
+    assert isinstance(done, SweepResult)
     return done
 
 
-def account(done: TrialRunner) -> list[Any]:
+def account(done: SweepResult) -> list[Any]:
     with Records(done.url) as records:
         states = {(e.variant, e.seed, e.agent): e.state for e in records.states()}
     return [
@@ -90,7 +90,7 @@ def account(done: TrialRunner) -> list[Any]:
     ]
 
 
-def interrupted(path: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> TrialRunner:
+def interrupted(path: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> SweepResult:
     """Play with two interruptions: of the second trial, and of the next one after resuming."""
     play = runner.play
     for stop in (2, 1):
@@ -199,7 +199,7 @@ def test_values_of_a_sweep_are_shown_as_they_are(
         Series(each, "eval", "[one]", "score", {1: {20: 0.5}, 2: {20: 0.25}}) for each in variants
     ]
     plan = sweep.read(seeded)
-    done = TrialRunner(plan, tmp_path, "sqlite:///x", [1], found)
+    done = SweepResult(plan, tmp_path, "sqlite:///x", [1], found)
     show(done, trials._All(plan, tmp_path, "sqlite:///x", False, 1, HERE)._console)
     for text in (capsys.readouterr().out, (tmp_path / "summary.txt").read_text()):
         for each in (*variants, "[one] in eval"):

@@ -22,7 +22,7 @@ def test_a_line_is_one_line_without_what_a_terminal_obeys(text: str) -> None:
     line = shown.line(text)
     assert len(line.splitlines()) <= 1
     assert not shown.CONTROL.search(line)
-    assert len(line) <= shown.LONGEST
+    assert len(line) <= shown.MAX_LINE
     assert shown.line(line) == line
     line.encode()
 

@@ -597,10 +597,10 @@ def test_keys_that_are_refused_cannot_fill_the_log(
 
     monkeypatch.setattr(lines, "PERIOD", 1e9)
     try:
-        for _ in range(lines.MOST + 5):
+        for _ in range(lines.MAX_LINES + 5):
             knock()
         said = [each.getMessage() for each in caplog.records]
-        assert len(said) == lines.MOST
+        assert len(said) == lines.MAX_LINES
         assert all(f"its key {foreign.public} is not let in" in each for each in said)
         monkeypatch.setattr(lines, "PERIOD", 0.0)
         knock()

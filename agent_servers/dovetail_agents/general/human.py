@@ -76,10 +76,8 @@ class Human(Agent):
 
 
 def _space(decision: Decision) -> Space | None:
-    spaces = decision.seat.spec.action_spaces
-    if not spaces:
-        return None
-    return spaces[decision.seat.seat if len(spaces) > 1 else 0]
+    spec = decision.seat.spec
+    return spec.action_space(decision.seat.seat) if spec.action_spaces else None
 
 
 def _shown(text: str | None, observation: Any) -> str:

@@ -97,8 +97,7 @@ class SB3(Agent[SB3Parameters]):
         seen = np.asarray(decision.observation)
         more: dict[str, Any] = {}
         if given.masks and legal is not None:
-            spaces = decision.seat.spec.action_spaces
-            space = spaces[decision.seat.seat if len(spaces) > 1 else 0]
+            space = decision.seat.spec.action_space(decision.seat.seat)
             if not isinstance(space, Discrete):
                 raise DovetailError("agent sb3, option 'masks': the actions must be numbers")
             mask = np.zeros(space.n, bool)

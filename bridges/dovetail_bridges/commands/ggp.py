@@ -8,18 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dovetail.cli.common import (
-    FAILED,
-    OK,
-    Register,
-    Set,
-    UsageError,
-    complete_agent,
-    log_to_stderr,
-    made,
-    register,
-    settings,
-)
+from dovetail.cli import common
 from dovetail.cli.group import group
 from dovetail.protocol import outside
 
@@ -35,13 +24,15 @@ def add(to: typer.Typer) -> None:
 def player(
     name: Annotated[
         str,
-        typer.Argument(help="An agent's name, or file.py:Class.", autocompletion=complete_agent),
+        typer.Argument(
+            help="An agent's name, or file.py:Class.", autocompletion=common.complete_agent
+        ),
     ],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
     ] = 9147,
-    set_: Set = None,
+    set_: common.Set = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the agent's random choices.")] = 0,
     state: Annotated[
         Path | None,
@@ -53,7 +44,7 @@ def player(
             metavar="FILE", help="Let the agent learn, and save it here at the end.", dir_okay=False
         ),
     ] = None,
-    register_: Register = None,
+    register_: common.Register = None,
 ) -> None:
     """Serve an agent to a game manager over HTTP; stop with Ctrl-C.
 
@@ -62,14 +53,14 @@ def player(
     from dovetail_bridges.gdl.http import Server
     from dovetail_bridges.gdl.protocol import Protocol
 
-    register(register_)
-    log_to_stderr()
-    one = made(name, settings(set_), seed)
+    common.register(register_)
+    common.log_to_stderr()
+    one = common.made(name, common.settings(set_), seed)
     if state is not None:
         try:
             one.load(outside.data(state, outside.STATE))
         except OSError as error:
-            raise UsageError(f"cannot read {state}: {error.strerror}") from None
+            raise common.UsageError(f"cannot read {state}: {error.strerror}") from None
     with ThreadPoolExecutor(1) as pool:
         protocol = Protocol(one, seed, "evaluate" if learn is None else "learn", pool=pool)
         with Server(protocol, host, port) as server:
@@ -126,4 +117,4 @@ def match(
         faults += len(result.errors)
         goals = ", ".join(f"{show(role)} {goal}" for role, goal in result.goals.items())
         print(f"match {number}: {len(result.moves)} steps; {goals}", flush=True)
-    return FAILED if faults else OK
+    return common.FAILED if faults else common.OK

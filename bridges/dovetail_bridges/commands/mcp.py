@@ -9,24 +9,58 @@ from typing import Annotated
 
 import typer
 
-from dovetail.cli.common import (
-    KeyFile,
-    MaybeConnect,
-    Register,
-    Set,
-    Token,
-    UsageError,
-    complete_agent,
-    complete_environment,
-    log_to_stderr,
-    register,
-    settings,
-    warn,
-)
+from dovetail.cli import common
 from dovetail.cli.standard_streams import conversation
 from dovetail.protocol import messages as m
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+# Options of the commands that offer seats.
+Game = Annotated[
+    str,
+    typer.Option(
+        help="A built-in name, module:Class or path/to/file.py:Class.",
+        autocompletion=common.complete_environment,
+    ),
+]
+Against = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="AGENT",
+        help="Agent for the other seats; default: random; repeat it to name one for each.",
+        autocompletion=common.complete_agent,
+    ),
+]
+SetAgent = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help="Set a parameter of the agents; may be repeated."),
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed; the same seed gives the same games.")]
+Clock = Annotated[
+    float | None,
+    typer.Option(min=1.0, metavar="SECONDS", help="Time for each decision; see --on-timeout."),
+]
+OnTimeout = Annotated[
+    m.Breach,
+    typer.Option(
+        help="The cost of a late answer: the game, a random action, or a game without a result."
+    ),
+]
+
+
+def check_open_seats(host: str, connect: str | None, registered: list[str] | None) -> None:
+    """Check where seats are offered; anyone who reaches them may take one.
+
+    Raises:
+        UsageError: others may reach them, or ``--register`` has no effect.
+    """
+    if host not in LOOPBACK:
+        raise common.UsageError(
+            f"--host {host}: there is no access control, so only loopback addresses are served; "
+            "put a proxy that authenticates in front"
+        )
+    if registered and connect is not None:
+        raise common.UsageError("--register works only within this program; remove --connect")
 
 
 def add(app: typer.Typer) -> None:
@@ -35,44 +69,18 @@ def add(app: typer.Typer) -> None:
 
 
 def mcp(
-    game: Annotated[
-        str,
-        typer.Option(
-            help="A built-in name, module:Class or path/to/file.py:Class.",
-            autocompletion=complete_environment,
-        ),
-    ] = "connect_four",
+    game: Game = "connect_four",
     seat: Annotated[
         list[int] | None,
         typer.Option(min=0, help="An open seat; default 0; may be repeated with --http."),
     ] = None,
-    against: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="AGENT",
-            help="Agent for the other seats; default: random; repeat it to name one for each.",
-            autocompletion=complete_agent,
-        ),
-    ] = None,
-    set_: Set = None,
-    set_agent: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Set a parameter of the agents; may be repeated."),
-    ] = None,
+    against: Against = None,
+    set_: common.Set = None,
+    set_agent: SetAgent = None,
     games: Annotated[int, typer.Option(min=1, help="Maximum number of games.")] = 100,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed; the same seed gives the same games.")
-    ] = None,
-    clock: Annotated[
-        float | None,
-        typer.Option(min=1.0, metavar="SECONDS", help="Time for each decision; see --on-timeout."),
-    ] = None,
-    on_timeout: Annotated[
-        m.Breach,
-        typer.Option(
-            help="The cost of a late answer: the game, a random action, or a game without a result."
-        ),
-    ] = "forfeit",
+    seed: Seed = None,
+    clock: Clock = None,
+    on_timeout: OnTimeout = "forfeit",
     http: Annotated[bool, typer.Option("--http", help="Serve over HTTP, not over stdio.")] = False,
     host: Annotated[
         str, typer.Option(help="With --http: loopback address to listen on.")
@@ -81,10 +89,10 @@ def mcp(
         int,
         typer.Option(min=0, max=65535, help="With --http: port to listen on; 0 picks a free one."),
     ] = 8765,
-    register_: Register = None,
-    connect: MaybeConnect = None,
-    token: Token = None,
-    key: KeyFile = None,
+    register_: common.Register = None,
+    connect: common.MaybeConnect = None,
+    token: common.Token = None,
+    key: common.KeyFile = None,
 ) -> None:
     """Offer seats in a game to language models and other programs that speak MCP.
 
@@ -94,20 +102,14 @@ def mcp(
     """
     seats = seat or [0]
     if len(seats) > 1 and not http:
-        raise UsageError("stdio serves one seat; add --http for several")
-    if host not in LOOPBACK:
-        raise UsageError(
-            f"--host {host}: there is no access control, so only loopback addresses are served; "
-            "put a proxy that authenticates in front"
-        )
-    if register_ and connect is not None:
-        raise UsageError("--register works only within this program; remove --connect")
-    log_to_stderr()
+        raise common.UsageError("stdio serves one seat; add --http for several")
+    check_open_seats(host, connect, register_)
+    common.log_to_stderr()
     with ExitStack() as stack:
         lines, out = stack.enter_context(
             nullcontext((sys.stdin, sys.stdout)) if http else conversation()
         )
-        register(register_)
+        common.register(register_)
         from dovetail_bridges.mcp.server import serve_http, serve_stdio
         from dovetail_bridges.table import OpenTable
 
@@ -116,8 +118,8 @@ def mcp(
                 game,
                 seats,
                 against if against is not None else ["random"],
-                parameters=settings(set_agent, "--set-agent"),
-                configuration=settings(set_),
+                parameters=common.settings(set_agent, "--set-agent"),
+                configuration=common.settings(set_),
                 seed=secrets.randbelow(1 << 53) if seed is None else seed,
                 games=games,
                 clock=clock,
@@ -127,7 +129,7 @@ def mcp(
             )
         )
         if not http:
-            warn(f"{game}: seat {seats[0]} is open on stdin and stdout")
+            common.warn(f"{game}: seat {seats[0]} is open on stdin and stdout")
             serve_stdio(table, lines, out)
             return
 

@@ -7,21 +7,16 @@ from typing import Annotated
 
 import typer
 
-from dovetail.cli.common import (
-    KeyFile,
-    MaybeConnect,
-    Register,
-    Set,
-    Token,
-    UsageError,
-    complete_agent,
-    complete_environment,
-    log_to_stderr,
-    register,
-    settings,
+from dovetail.cli import common
+from dovetail_bridges.commands.mcp import (
+    Against,
+    Clock,
+    Game,
+    OnTimeout,
+    Seed,
+    SetAgent,
+    check_open_seats,
 )
-from dovetail.protocol import messages as m
-from dovetail_bridges.commands.mcp import LOOPBACK
 
 FOREVER = 1 << 40
 """Games of a table that is served until the program ends."""
@@ -33,32 +28,16 @@ def add(app: typer.Typer) -> None:
 
 
 def openenv(
-    game: Annotated[
-        str,
-        typer.Option(
-            help="A built-in name, module:Class or path/to/file.py:Class.",
-            autocompletion=complete_environment,
-        ),
-    ] = "connect_four",
+    game: Game = "connect_four",
     seat: Annotated[
         list[int] | None,
         typer.Option(
             min=0, help="An open seat; default 0; repeat it for clients that share a game."
         ),
     ] = None,
-    against: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="AGENT",
-            help="Agent for the other seats; default: random; repeat it to name one for each.",
-            autocompletion=complete_agent,
-        ),
-    ] = None,
-    set_: Set = None,
-    set_agent: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Set a parameter of the agents; may be repeated."),
-    ] = None,
+    against: Against = None,
+    set_: common.Set = None,
+    set_agent: SetAgent = None,
     sessions: Annotated[
         int, typer.Option(min=1, help="With one seat: sessions at a time, each with its own game.")
     ] = 8,
@@ -83,19 +62,9 @@ def openenv(
             "--return", min=0.0, help="Seconds in which a client that was lost may come back."
         ),
     ] = 10.0,
-    clock: Annotated[
-        float | None,
-        typer.Option(min=1.0, metavar="SECONDS", help="Time for each decision; see --on-timeout."),
-    ] = None,
-    on_timeout: Annotated[
-        m.Breach,
-        typer.Option(
-            help="The cost of a late answer: the game, a random action, or a game without a result."
-        ),
-    ] = "forfeit",
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed; the same seed gives the same games.")
-    ] = None,
+    clock: Clock = None,
+    on_timeout: OnTimeout = "forfeit",
+    seed: Seed = None,
     page: Annotated[
         list[str] | None,
         typer.Option("--origin", help="Origin of a web page that may connect; may be repeated."),
@@ -104,10 +73,10 @@ def openenv(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
     ] = 8000,
-    register_: Register = None,
-    connect: MaybeConnect = None,
-    token: Token = None,
-    key: KeyFile = None,
+    register_: common.Register = None,
+    connect: common.MaybeConnect = None,
+    token: common.Token = None,
+    key: common.KeyFile = None,
 ) -> None:
     """Offer seats in a game to clients and trainers that speak OpenEnv.
 
@@ -120,22 +89,18 @@ def openenv(
         ("--observe", observe, ("text", "values", "both")),
     ):
         if value not in known:
-            raise UsageError(f"{name} {value!r} is unknown; expected one of {', '.join(known)}")
-    if host not in LOOPBACK:
-        raise UsageError(
-            f"--host {host}: there is no access control, so only loopback addresses are served; "
-            "put a proxy that authenticates in front"
-        )
-    if register_ and connect is not None:
-        raise UsageError("--register works only within this program; remove --connect")
-    log_to_stderr()
-    register(register_)
+            raise common.UsageError(
+                f"{name} {value!r} is unknown; expected one of {', '.join(known)}"
+            )
+    check_open_seats(host, connect, register_)
+    common.log_to_stderr()
+    common.register(register_)
     from dovetail_bridges.openenv.server import OpenEnvServer, Seats, serve
     from dovetail_bridges.openenv.session import Rules
     from dovetail_bridges.table import OpenTable
 
     open_ = sorted(set(seat or [0]))
-    parameters, configuration = settings(set_agent, "--set-agent"), settings(set_)
+    parameters, configuration = common.settings(set_agent, "--set-agent"), common.settings(set_)
 
     def make() -> OpenTable:
         return OpenTable(

@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from dovetail.cli import common
 from dovetail.cli.command_options import add_command
-from dovetail.cli.common import (
-    ADDRESS,
-    Connect,
-    KeyFile,
-    Set,
-    Token,
-    UsageError,
-    log_to_stderr,
-    settings,
-)
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -62,7 +53,7 @@ class Options:
         str | None,
         typer.Option(metavar="NAME", help="With --experiment: the Dovetail game that it plays."),
     ] = None
-    set_: Set = None
+    set_: common.Set = None
     against: Annotated[
         list[str] | None,
         typer.Option(
@@ -98,9 +89,9 @@ class Options:
             help="Address to listen on; RL-Glue does not authenticate programs that connect."
         ),
     ] = HOST
-    connect: Connect = ADDRESS
-    token: Token = None
-    key: KeyFile = None
+    connect: common.Connect = common.ADDRESS
+    token: common.Token = None
+    key: common.KeyFile = None
     observe: Annotated[
         list[str] | None,
         typer.Option(
@@ -174,24 +165,24 @@ class Options:
         """
         names = self.agent or []
         if len(set(names)) != len(names):
-            raise UsageError("two legacy agents have the same name; give each its own")
+            raise common.UsageError("two legacy agents have the same name; give each its own")
         for option, template in (("--save", self.save), ("--load", self.load)):
             if template and "{file}" not in template:
-                raise UsageError(
+                raise common.UsageError(
                     f"{option}: {template!r} has no {{file}}, which stands for the path"
                 )
         if self.seed_message and "{seed}" not in self.seed_message:
-            raise UsageError(f"--seed-message: {self.seed_message!r} has no {{seed}}")
+            raise common.UsageError(f"--seed-message: {self.seed_message!r} has no {{seed}}")
         if not self.experiment:
             if self.game is not None or self.player is not None or self.against or self.set_:
-                raise UsageError("--game, --set, --against and --player need --experiment")
+                raise common.UsageError("--game, --set, --against and --player need --experiment")
             return
         if len(names) > 1:
-            raise UsageError("an RL-Glue experiment drives one agent; give --agent once")
+            raise common.UsageError("an RL-Glue experiment drives one agent; give --agent once")
         if (self.environment is None) == (self.game is None):
-            raise UsageError("--experiment needs either --environment NAME or --game NAME")
+            raise common.UsageError("--experiment needs either --environment NAME or --game NAME")
         if (not names) == (self.player is None):
-            raise UsageError("--experiment needs either --agent NAME or --player AGENT")
+            raise common.UsageError("--experiment needs either --agent NAME or --player AGENT")
 
     def view(self) -> SeatOptions:
         """Return how legacy agents see a seat."""
@@ -201,7 +192,7 @@ class Options:
         try:
             index, mask = how(self.observe or [])
         except DovetailError as error:
-            raise UsageError(f"--observe: {error}") from None
+            raise common.UsageError(f"--observe: {error}") from None
         return SeatOptions(index, mask, self.illegal, self.penalty, self.tries)
 
     def joining(self, view: SeatOptions) -> JoinOptions:
@@ -226,7 +217,7 @@ class Options:
 
         return NativeSide(
             self.game or "",
-            settings(self.set_),
+            common.settings(self.set_),
             tuple(self.against or ()),
             self.seat,
             self.player or "",
@@ -256,7 +247,7 @@ def rlglue(options: Options) -> None:
     """
     from dovetail_bridges.rlglue.serve import Bridge
 
-    log_to_stderr()
+    common.log_to_stderr()
     view = options.view()
     options.checked()
     bridge = Bridge(options.connect, options.token, say=_say)

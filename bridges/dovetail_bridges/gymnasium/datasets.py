@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dovetail.peer.environments.replay import environment, replay
 from dovetail.peer.extras import needed
 from dovetail.peer.presets import declared
 from dovetail.protocol import spaces
@@ -23,6 +22,7 @@ from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.messages import NIL, Spec, View
 from dovetail_bridges import conversion
 from dovetail_bridges.gymnasium.ids import ids
+from dovetail_experiments.records.replay import environment, replay
 
 if TYPE_CHECKING:
     import minari
@@ -110,8 +110,8 @@ def create(
 def _spaces(spec: Spec, seat: int) -> tuple[spaces.Space, spaces.Space]:
     """Return the spaces of a seat's observations and actions."""
     return (
-        conversion.space_of(spec, seat, "observation"),
-        conversion.space_of(spec, seat, "action"),
+        spec.observation_space(seat),
+        spec.action_space(seat),
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from dovetail.peer import options, plugins
 from dovetail.peer.environments.environment import Environment as Rules
 from dovetail.peer.environments.environment import IllegalAction, Turn
-from dovetail.peer.environments.host import type_name
+from dovetail.peer.registry import type_name
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Box, Discrete, MultiBinary, MultiDiscrete
@@ -69,7 +69,7 @@ class Environment:
         self._discount = discount
         observed, acted = zip(
             *(
-                (conversion.space_of(spec, seat, "observation"), self._actions(spec, seat))
+                (spec.observation_space(seat), self._actions(spec, seat))
                 for seat in range(spec.seats)
             ),
             strict=True,
@@ -88,7 +88,7 @@ class Environment:
         self.seed(seed)
 
     def _actions(self, spec: Any, seat: int) -> Discrete:
-        space = conversion.space_of(spec, seat, "action")
+        space = spec.action_space(seat)
         if not isinstance(space, Discrete):
             what = type(space).__name__
             raise DovetailError(

@@ -11,7 +11,7 @@ import numpy as np
 from dovetail.peer import coercion as given
 from dovetail.peer import options, plugins
 from dovetail.peer.environments.environment import Environment
-from dovetail.peer.environments.host import type_name
+from dovetail.peer.registry import type_name
 from dovetail.protocol.errors import DovetailError, IllegalAction
 from dovetail.protocol.messages import Legal, Turn
 from dovetail.protocol.seeds import derive
@@ -55,8 +55,8 @@ class RulesTable:
         self._illegal = illegal
         seats = range(self.spec.seats)
         self.agents = [f"seat_{seat}" for seat in seats]
-        self.observations = [conversion.space_of(self.spec, seat, "observation") for seat in seats]
-        self.actions = [conversion.space_of(self.spec, seat, "action") for seat in seats]
+        self.observations = [self.spec.observation_space(seat) for seat in seats]
+        self.actions = [self.spec.action_space(seat) for seat in seats]
         self.action_spaces = {
             agent: conversion.to_space(space)
             for agent, space in zip(self.agents, self.actions, strict=True)

@@ -27,7 +27,6 @@ from dovetail.peer.environments.host import EnvironmentHost
 from dovetail.peer.serving import serve_host
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
-from dovetail_bridges.conversion import space_of
 from dovetail_bridges.rlglue import taskspec, wire
 from dovetail_bridges.rlglue.core import AgentSide, Pair, World
 from dovetail_bridges.rlglue.core_server import Make
@@ -243,8 +242,8 @@ class NativeAgent:
             self.spec = replace(
                 whole,
                 seats=1,
-                observation_spaces=[space_of(whole, seat, "observation")],
-                action_spaces=[space_of(whole, seat, "action")],
+                observation_spaces=[whole.observation_space(seat)],
+                action_spaces=[whole.action_space(seat)],
                 afterstates=False,
             )
         else:

@@ -17,7 +17,6 @@ from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Spec
 from dovetail.protocol.spaces import Discrete
-from dovetail_bridges.conversion import space_of
 from dovetail_bridges.rlglue import taskspec
 from dovetail_bridges.rlglue.layout import Layout, native
 from dovetail_bridges.rlglue.taskspec import Arrays, Range, TaskSpec
@@ -114,11 +113,11 @@ class SeatView:
         self._numbering = numbering
         if not (spec.observation_spaces and spec.action_spaces):
             raise DovetailError("the game does not say what its observations or actions are")
-        self._actions = native(space_of(spec, seat, "action"))
+        self._actions = native(spec.action_space(seat))
         self._observations: Layout | None = None
         self.size = self._actions.space.n if isinstance(self._actions.space, Discrete) else 0
         if numbering is None:
-            self._observations = native(space_of(spec, seat, "observation"))
+            self._observations = native(spec.observation_space(seat))
             shown = self._observations.arrays
         else:
             shown = Arrays([Range(0, numbering.size - 1)])

@@ -14,16 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.cli import common
 from dovetail.cli.broker import loopback
-from dovetail.cli.common import (
-    ADDRESS,
-    Connect,
-    KeyFile,
-    Token,
-    UsageError,
-    log_to_stderr,
-    show,
-)
 from dovetail.cli.group import CommandGroup, group
 from dovetail.cli.standard_streams import reserved
 from dovetail.peer.quoting import command
@@ -113,7 +105,7 @@ def run(
 
     arena = _read(file)
     if not (arena.keys or arena.insecure or loopback(arena.bind)):
-        raise UsageError(
+        raise common.UsageError(
             f"other machines reach {arena.bind}, and nothing is encrypted; set `keys = true`, or "
             "bind "
             "tcp://127.0.0.1 and use a tunnel such as `ssh -L`, or set `insecure = true` in a "
@@ -121,9 +113,11 @@ def run(
             "trust"
         )
     if on is not None and not arena.keys:
-        raise UsageError(f"--on {on}: programs on other machines need keys; set `keys = true`")
+        raise common.UsageError(
+            f"--on {on}: programs on other machines need keys; set `keys = true`"
+        )
     check(file, arena)
-    log_to_stderr()
+    common.log_to_stderr()
     where = folder(file, arena)
     os.umask(0o077)  # what entrants play, and what their programs print, is the operator's alone
     _for_owner(where)
@@ -216,15 +210,19 @@ def invite(
     from dovetail_experiments.arena.description import NAME, folder
 
     if not NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is not a name; use up to 40 letters, digits, '_', '-' or '.'")
+        raise common.UsageError(
+            f"{name!r} is not a name; use up to 40 letters, digits, '_', '-' or '.'"
+        )
     if public is not None and (wrong := keys.problem(public)):
-        raise UsageError(wrong)
+        raise common.UsageError(wrong)
     arena = _read(file)
     to = f"export DOVETAIL_BROKER={arena.address or arena.bind}"
     with _store(file, arena, create=True) as store:
         if not arena.keys:
             if public is not None:
-                raise UsageError(f"--public needs an arena with keys; set `keys = true` in {file}")
+                raise common.UsageError(
+                    f"--public needs an arena with keys; set `keys = true` in {file}"
+                )
             print(f"{to} DOVETAIL_TOKEN={store.invite(name)}")
             return
         from dovetail_experiments.commands.arena_keys import server_key
@@ -263,7 +261,9 @@ def standings(
         seasons = {each.name: each.number for each in store.seasons()}
         chosen = season or list(seasons)[-1]
         if chosen not in seasons:
-            raise UsageError(f"there is no season {chosen!r}; there are {', '.join(seasons)}")
+            raise common.UsageError(
+                f"there is no season {chosen!r}; there are {', '.join(seasons)}"
+            )
         for each in ladders:
             found[each.name] = found_in(store, each, seasons[chosen], arena.seed)
     if json:
@@ -272,7 +272,7 @@ def standings(
         return
     for each in ladders:
         title = f"{each.name}, season {chosen}"
-        show(*_shown(title, found[each.name], each.pinned or "the mean"))
+        common.show(*_shown(title, found[each.name], each.pinned or "the mean"))
 
 
 def _shown(title: str, table: LadderTable, zero: str) -> list[Any]:
@@ -434,9 +434,9 @@ def sign_in(
     code: Annotated[
         str, typer.Argument(metavar="CODE", help="The code that the arena's page shows.")
     ],
-    connect: Connect = ADDRESS,
-    token: Token = None,
-    key: KeyFile = None,
+    connect: common.Connect = common.ADDRESS,
+    token: common.Token = None,
+    key: common.KeyFile = None,
 ) -> None:
     """Sign your browser in on the arena's page with your key, which stays on this machine.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import logging
 import os
 import signal
@@ -15,20 +14,10 @@ from typing import Annotated
 
 import typer
 
-from dovetail.cli.common import (
-    FAILED,
-    GiveUp,
-    KeyFile,
-    MaybeConnect,
-    Set,
-    Token,
-    UsageError,
-    log_to_stderr,
-    settings,
-    warn,
-)
+from dovetail.cli import common
 from dovetail.cli.standard_streams import reserved
 from dovetail.peer.broker_watchdog import GIVE_UP
+from dovetail.peer.validation_messages import among
 from dovetail.protocol.errors import DovetailError
 
 RESULTS = "results.json"
@@ -66,7 +55,7 @@ def run(
             "folder.",
         ),
     ] = None,
-    connect: MaybeConnect = None,
+    connect: common.MaybeConnect = None,
     in_process: Annotated[
         bool, typer.Option("--in-process", help="Run everything in this program, without sockets.")
     ] = False,
@@ -135,10 +124,10 @@ def run(
             "trackio; may be repeated.",
         ),
     ] = None,
-    give_up: GiveUp = GIVE_UP,
-    token: Token = None,
-    key: KeyFile = None,
-    set_: Set = None,
+    give_up: common.GiveUp = GIVE_UP,
+    token: common.Token = None,
+    key: common.KeyFile = None,
+    set_: common.Set = None,
     json_: Annotated[
         bool, typer.Option("--json", help="Print the results as JSON, and nothing else.")
     ] = False,
@@ -159,9 +148,9 @@ def run(
     Example: dovetail run experiments/dovetail_experiments/examples/connect_four_two_learners.toml
     """
     if connect is not None and in_process:
-        raise UsageError("--connect and --in-process cannot be used together")
+        raise common.UsageError("--connect and --in-process cannot be used together")
     if trial is not None and trials is not None:
-        raise UsageError("--trial and --trials cannot be used together")
+        raise common.UsageError("--trial and --trials cannot be used together")
     path = located(file)
     from dovetail_experiments.files.sweep import TrialSelection
 
@@ -173,7 +162,7 @@ def run(
 
     cores = available()
 
-    log_to_stderr()
+    common.log_to_stderr()
     logging.getLogger("dovetail").setLevel(logging.INFO if verbose else logging.NOTSET)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as gracefully as Ctrl-C
     try:
@@ -183,7 +172,7 @@ def run(
                     path,
                     store=store,
                     out=out,
-                    overrides=settings(set_),
+                    overrides=common.settings(set_),
                     resume=resume,
                     extend=extend,
                     jobs=(cores if jobs == 0 else jobs or 1) if on is None else jobs or 0,
@@ -198,7 +187,7 @@ def run(
             if results is not None:
                 results.write((done.folder / RESULTS).read_text(encoding="utf-8"))
     except KeyboardInterrupt:
-        warn(
+        common.warn(
             "interrupted; run the same command with --resume to continue after the last finished "
             "stage"
         )
@@ -223,7 +212,7 @@ def merge(
     """
     from dovetail_experiments.stages.merging import merge as merged
 
-    log_to_stderr()
+    common.log_to_stderr()
     merged(to, parts)
 
 
@@ -249,15 +238,15 @@ def located(file: Path) -> Path:
     if file.is_file():
         return file
     if file.is_dir():
-        raise UsageError(f"{file} is a folder; name an experiment file in it, or a packaged one")
+        raise common.UsageError(
+            f"{file} is a folder; name an experiment file in it, or a packaged one"
+        )
     found = packaged()
     if str(file) in found:
         return found[str(file)]
-    close = difflib.get_close_matches(file.stem, found, 1)
-    meant = f"did you mean the packaged {close[0]!r}? " if close else ""
-    raise UsageError(
-        f"experiment file {file} does not exist; {meant}these come with Dovetail: "
-        f"{', '.join(found)}"
+    there = f"these come with Dovetail: {', '.join(found)}"
+    raise common.UsageError(
+        f"experiment file {file} does not exist{among(file.stem, found, there)}"
     )
 
 
@@ -299,7 +288,7 @@ def bench(context: typer.Context) -> None:
         raise DovetailError("there is no bench folder here; run this in a checkout of the project")
     code = subprocess.run([sys.executable, "-m", "bench", *context.args], check=False).returncode
     if code:
-        raise typer.Exit(code if 0 < code < 256 else FAILED)
+        raise typer.Exit(code if 0 < code < 256 else common.FAILED)
 
 
 def bench_learner(
@@ -315,7 +304,7 @@ def bench_learner(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue what was interrupted.")
     ] = False,
-    set_: Set = None,
+    set_: common.Set = None,
 ) -> None:
     """Train a learner on three small boards with five seeds, and show it beside others.
 
@@ -323,4 +312,4 @@ def bench_learner(
     """
     from dovetail_experiments.stages import benched
 
-    benched.bench(kind, settings(set_), out, jobs, resume=resume)
+    benched.bench(kind, common.settings(set_), out, jobs, resume=resume)

@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.cli.common import (
-    KeyFile,
-    MaybeConnect,
-    Register,
-    Set,
-    Token,
-    UsageError,
-    complete_agent,
-    complete_environment,
-    register,
-    settings,
-)
+from dovetail.cli import common
 from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
@@ -39,7 +28,7 @@ def play(
         typer.Argument(
             metavar="ENV",
             help="A built-in name, module:Class or path/to/file.py:Class.",
-            autocompletion=complete_environment,
+            autocompletion=common.complete_environment,
         ),
     ],
     against: Annotated[
@@ -47,11 +36,11 @@ def play(
         typer.Option(
             metavar="AGENT",
             help="Agent for the other seats; default: random.",
-            autocompletion=complete_agent,
+            autocompletion=common.complete_agent,
         ),
     ] = None,
     seat: Annotated[int, typer.Option(min=0, help="Your seat; 0 begins.")] = 0,
-    set_: Set = None,
+    set_: common.Set = None,
     set_agent: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="Set a parameter of AGENT; may be repeated."),
@@ -73,28 +62,28 @@ def play(
         int | None, typer.Option(help="Seed; the same seed gives the same game.")
     ] = None,
     games: Annotated[int, typer.Option(min=1, help="Number of games.")] = 1,
-    register_: Register = None,
-    connect: MaybeConnect = None,
-    token: Token = None,
-    key: KeyFile = None,
+    register_: common.Register = None,
+    connect: common.MaybeConnect = None,
+    token: common.Token = None,
+    key: common.KeyFile = None,
 ) -> None:
     """Play against an agent in the terminal, within this program or through a running broker.
 
     Example: dovetail play connect_four --against td --seat 1
     """
     if state_name is not None and (connect is None or state is not None):
-        raise UsageError("--state-name needs --connect and cannot be used with --state")
+        raise common.UsageError("--state-name needs --connect and cannot be used with --state")
     if register_ and connect is not None:
-        raise UsageError("--register works only within this program; remove --connect")
-    register(register_)
-    configuration = settings(set_)
-    parameters = settings(set_agent, "--set-agent")
+        raise common.UsageError("--register works only within this program; remove --connect")
+    common.register(register_)
+    configuration = common.settings(set_)
+    parameters = common.settings(set_agent, "--set-agent")
     data = None
     if state is not None:
         try:
             data = _read(state)
         except DovetailError as error:
-            raise UsageError(str(error)) from None
+            raise common.UsageError(str(error)) from None
     if seed is None:
         seed = secrets.randbelow(1 << 53)
 
@@ -109,9 +98,9 @@ def play(
     with place as (experiment, name, opponent, human_at):
         seats = seating.seats(env, configuration, local=connect is None)
         if seat >= seats:
-            raise UsageError(f"seat {seat} does not exist; {env} has seats 0 to {seats - 1}")
+            raise common.UsageError(f"seat {seat} does not exist; {env} has seats 0 to {seats - 1}")
         if seats == 1 and against:
-            raise UsageError(
+            raise common.UsageError(
                 f"{env} has only one seat, which is yours; remove --against, or write an "
                 "experiment file to let an agent play"
             )

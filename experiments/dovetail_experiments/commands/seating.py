@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dovetail._version import __version__
 from dovetail.cli.common import UsageError, log_to_stderr, warn
 from dovetail.cli.common import agent as find_agent
 from dovetail.cli.common import environment as find_environment
@@ -18,6 +17,7 @@ from dovetail.peer.broker_watchdog import GIVE_UP
 from dovetail.peer.link import Link
 from dovetail.peer.plugins import offered_name
 from dovetail.peer.presets import declared
+from dovetail.peer.session import hello
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 
@@ -48,14 +48,13 @@ def here(
 ) -> Iterator[Place]:
     """Play in this program."""
     from dovetail.client.inprocess import InProcess
-    from dovetail.peer.agents.host import type_name as agent_name
-    from dovetail.peer.environments.host import type_name
+    from dovetail.peer.registry import type_name
 
     kind = find_environment(env, configuration)
     opponent, human = find_agent(against, parameters), find_agent("human")
     types = [human] if opponent is human else [human, opponent]
     with InProcess([kind], types) as experiment:
-        yield experiment, type_name(kind), agent_name(opponent), None
+        yield experiment, type_name(kind), type_name(opponent), None
 
 
 @contextmanager
@@ -63,21 +62,18 @@ def there(env: str, against: str, address: str, token: str | None) -> Iterator[P
     """Play at a running broker."""
     log_to_stderr()
     host = AgentHost([find_agent("human")])
-    software = f"dovetail-python {__version__}"
-    hello = m.Hello(m.VERSION, "agent", "", host.offers(), token, software=software)
     connected = False
 
     def say(text: str) -> None:
         if not connected:  # from then on the experiment's connection warns
             warn(text)
 
-    seat = Link(address, hello, warn=say)
+    seat = Link(address, hello("agent", offers=host.offers(), token=token), warn=say)
     connected = True
     try:
         assert seat.session.welcome is not None
         name = seat.session.welcome.name
-        hello = m.Hello(m.VERSION, "experiment", token=token, software=software)
-        link = Link(address, hello, give_up=GIVE_UP)
+        link = Link(address, hello("experiment", token=token), give_up=GIVE_UP)
         with Experiment(_Both(link, seat, host)) as experiment:
             yield experiment, offered_name(env, "environment"), offered_name(against), name
     finally:

@@ -105,7 +105,7 @@ def seating(file: ExperimentFile, game: type[Any]) -> None:
             parameters = options.read(kind.Parameters, agent.parameters, agent.type)
             try:
                 kind.needs.check(offered_name(agent.type), spec)
-                kind.foresee(parameters, spec, part.lookahead)
+                kind.check_game(parameters, spec, part.lookahead)
             except DovetailError as error:
                 raise unseated(file, part, error, f"{part.name}: {error}") from None
 

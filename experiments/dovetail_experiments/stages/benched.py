@@ -82,7 +82,7 @@ def bench(
         resume=resume,
         options=RunnerOptions(in_process=True),
     )
-    assert isinstance(done, trials.TrialRunner)
+    assert isinstance(done, trials.SweepResult)
     others = kept()
     own = [
         msgspec.structs.replace(_kept(each), variant=f"{kind} (yours)").series

@@ -184,5 +184,5 @@ def _report(to: Path, console: Console) -> None:
             if missing:
                 listed = ", ".join(map(str, missing[:20])) + (", ..." if len(missing) > 20 else "")
                 console.print(f"{len(rows)} of {count} trials are there; missing: {listed}")
-        trials.show(trials.TrialRunner(plan, to, url, executions, found), console)
+        trials.show(trials.SweepResult(plan, to, url, executions, found), console)
     console.print(f"report     {reporting.make(to)}")

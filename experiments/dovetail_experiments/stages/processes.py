@@ -14,12 +14,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dovetail.peer.child_processes import end_group, ends_with_this
 from dovetail.peer.quoting import file_name
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 from dovetail.transport.endpoint import PATH_MOST
 from dovetail.transport.process_owner import Owner
+from dovetail_experiments.child_processes import end_group, ends_with_this
 from dovetail_experiments.stages.guardian import Guardian
 from dovetail_experiments.stages.scratch import Scratch
 

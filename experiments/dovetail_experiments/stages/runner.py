@@ -128,18 +128,11 @@ def execute(
     path: Path,
     *,
     store: str | None = None,
-    connect: str | None = None,
-    token: str | None = None,
-    in_process: bool = False,
     out: Path | None = None,
     overrides: Mapping[str, Any] | None = None,
     resume: bool = False,
     extend: bool = False,
-    give_up: float | None = GIVE_UP,
-    shards: int | None = None,
-    on: str | None = None,
-    track: tuple[str, ...] = (),
-    callbacks: tuple[Callback, ...] = (),
+    options: RunnerOptions | None = None,
 ) -> ExecutionResult:
     """Play an experiment file once; show progress and a summary, write results, plots and report.
 
@@ -148,18 +141,11 @@ def execute(
     Args:
         path: the experiment file.
         store: an SQLAlchemy URL; a SQLite file in ``out`` if None.
-        connect: a running broker to use instead of starting processes.
-        token: that broker's access token.
-        in_process: play in this program, without sockets.
         out: the folder for what is written, in a folder of the experiment's name; ``out`` if None.
         overrides: keys of the file to change, such as ``phases.0.episodes``.
         resume: continue the last interrupted execution of the same experiment.
         extend: take over the last finished execution, to which players were added since.
-        give_up: seconds of the broker's silence after which this raises; None for never.
-        shards: how many brokers share the episodes; what the file says if None.
-        on: the engine of a cluster to play on.
-        track: names of trackers that are told of each stage.
-        callbacks: others that are told.
+        options: where and how it is played.
 
     Raises:
         DovetailError: the file or an option is wrong, a program failed, or the store refuses.
@@ -169,9 +155,9 @@ def execute(
         raise DovetailError(
             f"{path} has seeds or a sweep; dovetail_experiments.stages.trials.execute plays it"
         )
-    options = RunnerOptions(connect, token, in_process, give_up, shards, on, track, callbacks)
+    options = options or RunnerOptions()
     options.sharded(plan.base)
-    if connect is None:
+    if options.connect is None:
         check(plan)
     with prepared(out, plan) as folder:
         url = store or database.url_of(folder / FILE)

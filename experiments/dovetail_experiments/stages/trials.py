@@ -54,7 +54,7 @@ from dovetail_experiments.stages.runner import Again, ExecutionEntry, ExecutionR
 
 
 @dataclass(frozen=True, slots=True)
-class TrialRunner:
+class SweepResult:
     """The finished executions of a plan."""
 
     plan: SweepPlan
@@ -77,7 +77,7 @@ def execute(
     jobs: int = 1,
     options: RunnerOptions | None = None,
     only: TrialSelection | None = None,
-) -> ExecutionResult | TrialRunner:
+) -> ExecutionResult | SweepResult:
     """Play an experiment file with all its seeds and values; show progress, write what it leaves.
 
     Args:
@@ -107,14 +107,7 @@ def execute(
             overrides=overrides,
             resume=resume,
             extend=extend,
-            in_process=options.in_process,
-            give_up=options.give_up,
-            shards=options.shards,
-            connect=options.connect,
-            token=options.token,
-            on=options.on,
-            track=options.track,
-            callbacks=options.callbacks,
+            options=options,
         )
     if extend:
         raise DovetailError(f"{path}: --extend is for one execution; remove seeds and [sweep]")
@@ -155,7 +148,7 @@ class _All:
         self._numbered = 0
         """Trials that have a number."""
 
-    def play(self) -> TrialRunner:
+    def play(self) -> SweepResult:
         if self._plan.searched:
             self._search()
         else:
@@ -174,7 +167,7 @@ class _All:
             self._again.write()  # its report may have other settings
         with Records(self._url) as records:
             series = over_seeds.series(records, self._executions)
-        done = TrialRunner(self._plan, self._folder, self._url, self._executions, series)
+        done = SweepResult(self._plan, self._folder, self._url, self._executions, series)
         show(done, self._console)
         runner.told(self._folder, self._url, self._plan.base.name)
         return done
@@ -454,7 +447,7 @@ def _work(level: int) -> None:
     hear()
 
 
-def show(done: TrialRunner, console: Console) -> None:
+def show(done: SweepResult, console: Console) -> None:
     """Show the results over seeds; write ``summary.txt``, ``curves`` and ``results.json``."""
     level = done.plan.report.level
     groups = over_seeds.rows(done.series, level)

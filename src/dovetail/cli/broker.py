@@ -12,21 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dovetail.cli import common
 from dovetail.cli.command_options import add_command
-from dovetail.cli.common import (
-    ADDRESS,
-    Register,
-    Set,
-    Token,
-    UsageError,
-    complete_agent,
-    complete_environment,
-    log_to_stderr,
-    register,
-    served,
-    settings,
-    warn,
-)
 from dovetail.peer.address import AGENTS, BROKER, ENVIRONMENTS
 
 if TYPE_CHECKING:
@@ -58,7 +45,7 @@ class Options:
             envvar=BROKER,
             help="Address to listen on; * as the port picks a free one.",
         ),
-    ] = ADDRESS
+    ] = common.ADDRESS
     journal: Annotated[
         str,
         typer.Option(metavar="PATH", help="File to record episodes in; `none` for no journal."),
@@ -79,7 +66,7 @@ class Options:
             "journal."
         ),
     ] = True
-    token: Token = None
+    token: common.Token = None
     access: Annotated[
         Path | None,
         typer.Option(
@@ -151,7 +138,7 @@ class Options:
             metavar="NAME",
             help="Host an environment inside the broker's process, which is faster; may be "
             "repeated.",
-            autocompletion=complete_environment,
+            autocompletion=common.complete_environment,
         ),
     ] = None
     agent: Annotated[
@@ -161,10 +148,10 @@ class Options:
             help="Host an agent type inside the broker's process, for agents that answer at "
             "once; may be "
             "repeated.",
-            autocompletion=complete_agent,
+            autocompletion=common.complete_agent,
         ),
     ] = None
-    set_: Set = None
+    set_: common.Set = None
     set_agent: Annotated[
         list[str] | None,
         typer.Option(
@@ -172,7 +159,7 @@ class Options:
             help="Set an option of the one agent that --agent names; may be repeated.",
         ),
     ] = None
-    register_: Register = None
+    register_: common.Register = None
 
     def checked(self) -> Web | None:
         """Refuse to listen beyond this machine unencrypted; return where browsers connect.
@@ -181,26 +168,28 @@ class Options:
             DovetailError: the text names the address, or what is not an origin.
         """
         if self.inside and (self.access is None or not loopback(self.inside)):
-            raise UsageError(
+            raise common.UsageError(
                 f"--inside {self.inside}: expected --access, and an address that only this machine "
                 "reaches, such as ipc:///run/user/1000/broker"
             )
         said = f" ({BROKER} says so)" if self.bind == os.environ.get(BROKER) else ""
         if self.access is None and not (self.insecure or loopback(self.bind)):
-            raise UsageError(
+            raise common.UsageError(
                 f"other machines reach {self.bind}{said}, and nothing is encrypted; give --access "
                 "for keys (see `dovetail keys make`), or use tcp://127.0.0.1 with a tunnel such as "
                 "`ssh -L`, or give --insecure in a network that you trust"
             )
         if self.web is None:
             if self.web_origin:
-                raise UsageError("--web-origin names pages for --web; give --web HOST:PORT as well")
+                raise common.UsageError(
+                    "--web-origin names pages for --web; give --web HOST:PORT as well"
+                )
             return None
         from dovetail.peer.extras import needed
         from dovetail.transport.endpoint import Web
 
         if not (self.insecure or loopback(f"tcp://{self.web}")):
-            raise UsageError(
+            raise common.UsageError(
                 f"other machines reach {self.web}, and nothing there is encrypted; use 127.0.0.1 "
                 "behind a proxy with TLS (see docs/browser.md), or give --insecure in a network "
                 "that you trust"
@@ -211,23 +200,27 @@ class Options:
     def hosts(self) -> dict[str, Host]:
         """Return what the broker's own process serves, by name."""
         environments, agents = self.env or [], self.agent or []
-        given, told = settings(self.set_), settings(self.set_agent, "--set-agent")
+        given, told = common.settings(self.set_), common.settings(self.set_agent, "--set-agent")
         if given and len(environments) != 1:
-            raise UsageError("--set sets options of one environment; name just one with --env")
+            raise common.UsageError(
+                "--set sets options of one environment; name just one with --env"
+            )
         if told and len(agents) != 1:
-            raise UsageError("--set-agent sets options of one agent; name just one with --agent")
-        register(self.register_)
+            raise common.UsageError(
+                "--set-agent sets options of one agent; name just one with --agent"
+            )
+        common.register(self.register_)
         hosts: dict[str, Host] = {}
         if environments:
             from dovetail.peer.environments.host import EnvironmentHost
 
             hosts[ENVIRONMENTS] = EnvironmentHost(
-                [served("environment", each, given) for each in environments]
+                [common.served("environment", each, given) for each in environments]
             )
         if agents:
             from dovetail.peer.agents.host import AgentHost
 
-            hosts[AGENTS] = AgentHost([served("agent", each, told) for each in agents])
+            hosts[AGENTS] = AgentHost([common.served("agent", each, told) for each in agents])
         return hosts
 
 
@@ -253,10 +246,12 @@ def broker(options: Options) -> None:
     from dovetail.broker.shell.serve import serve
     from dovetail.broker.shell.server import Server
 
-    log_to_stderr()
+    common.log_to_stderr()
     bind, access = options.bind, options.access
     if options.token is None and access is None and not loopback(bind):
-        warn(f"anyone who reaches {bind} may use this broker; give --token-file to restrict access")
+        common.warn(
+            f"anyone who reaches {bind} may use this broker; give --token-file to restrict access"
+        )
 
     def ready(server: Server) -> None:
         print(f"broker ready at {server.address}", flush=True)
@@ -265,7 +260,7 @@ def broker(options: Options) -> None:
 
     keys = None if access is None else AccessFile(access)
     if keys is not None and bool(options.inside) != bool(keys.access.inside):
-        raise UsageError(
+        raise common.UsageError(
             f"--inside ADDRESS and `inside = NAME` in {access} belong together; give both or none"
         )
     journal = partial(Journal, Path(options.journal), sync=options.sync.value)

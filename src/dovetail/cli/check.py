@@ -7,19 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dovetail.cli.common import (
-    FAILED,
-    OK,
-    Register,
-    Set,
-    agent,
-    complete_agent,
-    complete_environment,
-    environment,
-    register,
-    settings,
-    show,
-)
+from dovetail.cli import common
 from dovetail.cli.group import group
 
 app = group(name="check", help="Check an environment or agent.")
@@ -37,10 +25,11 @@ def env(
     name: Annotated[
         str,
         typer.Argument(
-            help="An environment's name, or file.py:Class.", autocompletion=complete_environment
+            help="An environment's name, or file.py:Class.",
+            autocompletion=common.complete_environment,
         ),
     ],
-    set_: Set = None,
+    set_: common.Set = None,
     episodes: Episodes = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Also check what Dovetail requires of its own games.")
@@ -52,8 +41,8 @@ def env(
     """
     from dovetail.testing.environments import CHECKS, check_environment
 
-    options = settings(set_)
-    kind = environment(name, options)
+    options = common.settings(set_)
+    kind = common.environment(name, options)
     return _each(
         list(CHECKS),
         lambda check: check_environment(
@@ -67,9 +56,11 @@ def env(
 def agent_(
     name: Annotated[
         str,
-        typer.Argument(help="An agent's name, or file.py:Class.", autocompletion=complete_agent),
+        typer.Argument(
+            help="An agent's name, or file.py:Class.", autocompletion=common.complete_agent
+        ),
     ],
-    set_: Set = None,
+    set_: common.Set = None,
     game: Annotated[
         str,
         typer.Option(
@@ -81,7 +72,7 @@ def agent_(
         typer.Option("--env-set", metavar="KEY=VALUE", help="Set an option of the game."),
     ] = None,
     episodes: Episodes = None,
-    register_: Register = None,
+    register_: common.Register = None,
 ) -> int:
     """Check an agent: legal play, seeds, evaluation, saving and loading.
 
@@ -89,9 +80,9 @@ def agent_(
     """
     from dovetail.testing.agents import CHECKS, check_agent
 
-    register(register_)
-    parameters, configuration = settings(set_), settings(env_set, "--env-set")
-    kind, where = agent(name, parameters), environment(game)
+    common.register(register_)
+    parameters, configuration = common.settings(set_), common.settings(env_set, "--env-set")
+    kind, where = common.agent(name, parameters), common.environment(game)
     return _each(
         list(CHECKS),
         lambda check: check_agent(
@@ -117,15 +108,15 @@ def _each(names: list[str], check: Callable[[str], None], basic: str = "") -> in
         try:
             check(name)
         except CheckFailed as error:
-            show(f"[red]FAILED[/] {escape(str(error))}")
+            common.show(f"[red]FAILED[/] {escape(str(error))}")
             if name == basic:
-                show(
+                common.show(
                     f"{passed} of {number} checks passed; the other {len(names) - number} "
                     f"need {name}"
                 )
-                return FAILED
+                return common.FAILED
         else:
             passed += 1
-            show(f"[green]passed[/] {name}")
-    show(f"{passed} of {len(names)} checks passed")
-    return OK if passed == len(names) else FAILED
+            common.show(f"[green]passed[/] {name}")
+    common.show(f"{passed} of {len(names)} checks passed")
+    return common.OK if passed == len(names) else common.FAILED

@@ -8,26 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from dovetail.cli.common import (
-    ADDRESS,
-    Connect,
-    KeyFile,
-    Register,
-    Set,
-    Token,
-    UsageError,
-    complete_agent,
-    complete_environment,
-    log_to_stderr,
-    made,
-    options_table,
-    register,
-    served,
-    settings,
-    show,
-)
-from dovetail.cli.common import agent as find_agent
-from dovetail.cli.common import environment as find_environment
+from dovetail.cli import common
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -62,7 +43,7 @@ class _Peer(TyperCommand):
                 about = inspect.cleandoc(found.__doc__ or "").replace("``", "`")
                 if about:
                     print(f"{about}\n")
-                show(table(self.kind, word, found))
+                common.show(table(self.kind, word, found))
 
 
 class _EnvironmentPeer(_Peer):
@@ -84,7 +65,7 @@ def table(kind: plugins.Kind, name: str, found: type[Any]) -> Any:
     from dovetail.peer import options
 
     struct = found.Configuration if kind == "environment" else found.Parameters
-    return options_table(f"{kind} {name}", options.describe(struct))
+    return common.options_table(f"{kind} {name}", options.describe(struct))
 
 
 def env(
@@ -93,14 +74,14 @@ def env(
         typer.Argument(
             metavar="NAME...",
             help="Built-in names, module:Class or path/to/file.py:Class.",
-            autocompletion=complete_environment,
+            autocompletion=common.complete_environment,
         ),
     ],
-    connect: Connect = ADDRESS,
+    connect: common.Connect = common.ADDRESS,
     name: Name = "",
-    token: Token = None,
-    key: KeyFile = None,
-    set_: Set = None,
+    token: common.Token = None,
+    key: common.KeyFile = None,
+    set_: common.Set = None,
     show_options: ShowOptions = False,
 ) -> None:
     """Serve environments to a broker; --set gives defaults that experiments can override.
@@ -109,17 +90,19 @@ def env(
 
     Example: dovetail env gdl --set file=breakthrough.kif
     """
-    given = settings(set_)
+    given = common.settings(set_)
     if given and len(names) != 1:
-        raise UsageError("--set sets options of one environment; name just one")
+        raise common.UsageError("--set sets options of one environment; name just one")
     if show_options:
-        show(*(table("environment", each, find_environment(each, given)) for each in names))
+        common.show(
+            *(table("environment", each, common.environment(each, given)) for each in names)
+        )
         return
-    types = [served("environment", each, given) for each in names]
-    from dovetail.peer.environments.host import type_name
+    types = [common.served("environment", each, given) for each in names]
     from dovetail.peer.environments.serve import serve
+    from dovetail.peer.registry import type_name
 
-    log_to_stderr()
+    common.log_to_stderr()
     offered = _unique([type_name(each) for each in types])
     serve(types, connect, name=name, token=token, ready=_ready("environment", offered, connect))
 
@@ -130,13 +113,13 @@ def agent(
         typer.Argument(
             metavar="NAME...",
             help="Built-in names, module:Class or path/to/file.py:Class.",
-            autocompletion=complete_agent,
+            autocompletion=common.complete_agent,
         ),
     ],
-    connect: Connect = ADDRESS,
+    connect: common.Connect = common.ADDRESS,
     name: Name = "",
-    token: Token = None,
-    key: KeyFile = None,
+    token: common.Token = None,
+    key: common.KeyFile = None,
     as_one: Annotated[
         bool,
         typer.Option(
@@ -145,8 +128,8 @@ def agent(
         ),
     ] = False,
     seed: Annotated[int | None, typer.Option(help="With --as-one: the agent's seed.")] = None,
-    set_: Set = None,
-    register_: Register = None,
+    set_: common.Set = None,
+    register_: common.Register = None,
     show_options: ShowOptions = False,
 ) -> None:
     """Serve agents to a broker; experiments create instances of them.
@@ -161,27 +144,29 @@ def agent(
 
     Example: dovetail agent q-learning --register encoder:coins=coins.py:turn_and_coins
     """
-    register(register_)
-    given = settings(set_)
+    common.register(register_)
+    given = common.settings(set_)
     if given and len(names) != 1:
-        raise UsageError("--set sets options of one agent; name just one")
+        raise common.UsageError("--set sets options of one agent; name just one")
     if show_options:
-        show(*(table("agent", each, find_agent(each, given)) for each in names))
+        common.show(*(table("agent", each, common.agent(each, given)) for each in names))
         return
-    from dovetail.peer.agents.host import type_name
     from dovetail.peer.agents.serve import serve
+    from dovetail.peer.registry import type_name
 
-    log_to_stderr()
+    common.log_to_stderr()
     if not as_one:
         if seed is not None:
-            raise UsageError("--seed needs --as-one; otherwise experiments set it for each agent")
-        types = [served("agent", each, given) for each in names]
+            raise common.UsageError(
+                "--seed needs --as-one; otherwise experiments set it for each agent"
+            )
+        types = [common.served("agent", each, given) for each in names]
         offered = _unique([type_name(each) for each in types])
         serve(types, connect, name=name, token=token, ready=_ready("agent", offered, connect))
         return
     if len(names) != 1:
-        raise UsageError("--as-one serves one agent; name just one")
-    one = made(names[0], given, seed or 0)
+        raise common.UsageError("--as-one serves one agent; name just one")
+    one = common.made(names[0], given, seed or 0)
     ready = _ready("agent", [name or type_name(type(one))], connect)
     serve(one, connect, name=name, token=token, ready=ready)
 
@@ -189,7 +174,7 @@ def agent(
 def _unique(names: list[str]) -> list[str]:
     for each in names:
         if names.count(each) > 1:
-            raise UsageError(f"{each!r} is named twice")
+            raise common.UsageError(f"{each!r} is named twice")
     return names
 
 

@@ -210,11 +210,11 @@ def replayed(
 
 
 def _legal(number: int, turn: Turn, spec: Spec, actions: list[tuple[int, Any]]) -> None:
-    from dovetail.broker.rules.legality import allowed, space_of
+    from dovetail.broker.rules.legality import allowed
 
     legal = {view.seat: view.legal for view in turn.seats}
     for seat, action in actions:
-        if not allowed(action, legal.get(seat), space_of(spec, seat)):
+        if not allowed(action, legal.get(seat), spec.action_space(seat)):
             _differs(number, f"action {action} of seat {seat} is not legal")
 
 

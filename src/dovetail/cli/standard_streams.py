@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import TextIO, cast
 
-LONGEST = 8 << 20
+MAX_LINE = 8 << 20
 """Characters of a line of a protocol at most."""
 
 
@@ -30,9 +30,9 @@ class BoundedLines(io.TextIOBase):
 
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
         """Return the next line; an empty one in place of one that is too long."""
-        line = part = self._stream.readline(LONGEST)
-        while len(part) == LONGEST and not part.endswith("\n"):
-            part = self._stream.readline(LONGEST)
+        line = part = self._stream.readline(MAX_LINE)
+        while len(part) == MAX_LINE and not part.endswith("\n"):
+            part = self._stream.readline(MAX_LINE)
             line = "\n"
         return line
 
@@ -76,7 +76,7 @@ def reserved() -> Iterator[TextIO]:
 def conversation() -> Iterator[tuple[TextIO, TextIO]]:
     """Yield standard input and output for a protocol; user code finds an empty input.
 
-    A line of more than ``LONGEST`` characters is read as an empty one.
+    A line of more than ``MAX_LINE`` characters is read as an empty one.
     """
     with reserved() as out:
         if _descriptor(sys.stdin) != 0:

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.common import (
-    ADDRESS,
-    Connect,
-    GiveUp,
-    KeyFile,
-    Token,
-    UsageError,
-    complete_agent,
-    complete_environment,
-    log_to_stderr,
-    options_table,
-    show,
-    warn,
-)
+from dovetail.cli import common
 from dovetail.cli.peers import table
 from dovetail.cli.standard_streams import reserved
 from dovetail.peer.broker_watchdog import GIVE_UP
 from dovetail.peer.terminal_escape import coloured, plain
+from dovetail.peer.validation_messages import meant
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError
 
@@ -46,14 +33,11 @@ def add(app: typer.Typer) -> None:
 
 def observer(address: str, token: str | None, give_up: float = GIVE_UP) -> Experiment:
     """Connect to a broker as an observer."""
-    from dovetail import __version__
     from dovetail.client.client import Experiment
     from dovetail.peer.link import Link
-    from dovetail.protocol.messages import VERSION, Hello
+    from dovetail.peer.session import hello
 
-    software = f"dovetail-python {__version__}"
-    hello = Hello(VERSION, "observer", token=token, software=software)
-    return Experiment(Link(address, hello, give_up=give_up))
+    return Experiment(Link(address, hello("observer", token=token), give_up=give_up))
 
 
 # -- list --------------------------------------------------------------------------------------
@@ -77,8 +61,8 @@ def list_(
             help="Show what is connected to this broker.",
         ),
     ] = None,
-    token: Token = None,
-    key: KeyFile = None,
+    token: common.Token = None,
+    key: common.KeyFile = None,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the environments and agents that are installed, or those connected to a broker.
@@ -90,7 +74,7 @@ def list_(
     Example: dovetail list --connect tcp://127.0.0.1:5757
     """
     if connect is not None:
-        log_to_stderr()
+        common.log_to_stderr()
         with observer(connect, token) as broker:
             present = broker.catalogue()
         if name is not None:
@@ -110,19 +94,19 @@ def list_(
     found = _installed(name)
     if name is not None:
         for kind, each, made in found:
-            show(table(kind, each, made))
-            show(_plain(f"  {_summary(made)}\n"))
+            common.show(table(kind, each, made))
+            common.show(_plain(f"  {_summary(made)}\n"))
             if kind == "environment" and (rules := made.rules()):
                 from rich.markdown import Markdown
 
-                show(Markdown(rules))
+                common.show(Markdown(rules))
     else:
         _names(found)
 
 
 def complete_either(incomplete: str) -> list[str]:
     """Complete the name of an environment or agent in a shell."""
-    return complete_environment(incomplete) + complete_agent(incomplete)
+    return common.complete_environment(incomplete) + common.complete_agent(incomplete)
 
 
 def _installed(name: str | None) -> list[tuple[plugins.Kind, str, type[Any]]]:
@@ -140,9 +124,8 @@ def _installed(name: str | None) -> list[tuple[plugins.Kind, str, type[Any]]]:
         raise wrong
     every = [each for kind in kinds for each in there[kind]]
     if name is not None and name not in every:
-        close = difflib.get_close_matches(name, every, 1)
-        meant = f"did you mean {close[0]!r}?" if close else "`dovetail list` shows all"
-        raise UsageError(f"no environment or agent {name!r} is installed; {meant}")
+        hint = meant(name, every) or "; `dovetail list` shows all"
+        raise common.UsageError(f"no environment or agent {name!r} is installed{hint}")
     found: list[tuple[plugins.Kind, str, type[Any]]] = []
     for kind in kinds:
         for each in there[kind]:
@@ -150,7 +133,7 @@ def _installed(name: str | None) -> list[tuple[plugins.Kind, str, type[Any]]]:
                 try:
                     found.append((kind, each, plugins.find(kind, each)))
                 except DovetailError as error:
-                    warn(str(error))
+                    common.warn(str(error))
     return found
 
 
@@ -183,8 +166,8 @@ def _names(found: list[tuple[plugins.Kind, str, type[Any]]]) -> None:
         for each, name, made in found:
             if each == kind:
                 shown.add_row(escape(name), escape(_summary(made)))
-        show(shown)
-    show("`dovetail list NAME` shows options")
+        common.show(shown)
+    common.show("`dovetail list NAME` shows options")
 
 
 def _only(present: dict[str, Any], name: str, address: str) -> dict[str, Any]:
@@ -213,14 +196,14 @@ def _show_catalogue(address: str, present: dict[str, Any]) -> None:
 
     def grid(title: str, columns: list[str], rows: list[list[Any]]) -> None:
         if not rows:
-            show(f"{title}: none")
+            common.show(f"{title}: none")
             return
         shown = Table(title=title, title_justify="left", title_style="bold")
         for column in columns:
             shown.add_column(column, overflow="fold")
         for row in rows:
             shown.add_row(*(escape(str(each)) for each in row))
-        show(shown)
+        common.show(shown)
 
     grid(
         f"connected to {escape(address)}",
@@ -248,18 +231,18 @@ def _show_catalogue(address: str, present: dict[str, Any]) -> None:
         [[i["instance"], i["agent"], i["peer"], i["busy"]] for i in present["instances"]],
     )
     if present["kept"]:
-        show(_plain(f"kept: {', '.join(present['kept'])}"))
+        common.show(_plain(f"kept: {', '.join(present['kept'])}"))
     for kind in ("environment", "agent"):
         for offer in present[f"{kind}s"]:
             title = f"{kind} {offer['name']} (at {offer['peer']})"
-            show(options_table(title, offer.get("parameters") or {}))
+            common.show(common.options_table(title, offer.get("parameters") or {}))
 
 
 # -- watch -------------------------------------------------------------------------------------
 
 
 def watch(
-    connect: Connect = ADDRESS,
+    connect: common.Connect = common.ADDRESS,
     run: Annotated[
         int | None, typer.Option(metavar="N", help="Watch only this run, until it is over.")
     ] = None,
@@ -272,24 +255,24 @@ def watch(
             "--all", help="Show every turn of all episodes, instead of one episode at a time."
         ),
     ] = False,
-    give_up: GiveUp = GIVE_UP,
-    token: Token = None,
-    key: KeyFile = None,
+    give_up: common.GiveUp = GIVE_UP,
+    token: common.Token = None,
+    key: common.KeyFile = None,
 ) -> None:
     """Print turns as they are played, one episode at a time; stop with Ctrl-C.
 
     Example: dovetail watch --delay 0.5
     """
-    log_to_stderr()
+    common.log_to_stderr()
     with observer(connect, token, give_up) as broker:
         broker.watch(run)
-        warn(f"watching {'all runs' if run is None else f'run {run}'} at {connect}")
+        common.warn(f"watching {'all runs' if run is None else f'run {run}'} at {connect}")
         try:
             _follow(broker, run, delay, everything)
         except DovetailError:
             if not broker._connection.departed:
                 raise
-            warn("the broker has left")
+            common.warn("the broker has left")
 
 
 def _follow(broker: Experiment, run: int | None, delay: float, everything: bool) -> None:

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import logging
 import time
@@ -22,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 import msgspec
 from msgspec import structs
 
-from dovetail._version import __version__
 from dovetail.client.instance import AgentHandle
 from dovetail.client.progress_line import Ticker
 from dovetail.client.results import ClockPart, Results, unplayed
@@ -35,6 +33,7 @@ from dovetail.peer.coercion import plain, unsendable
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.link import Link
 from dovetail.peer.one_line_exit import in_one_line
+from dovetail.peer.session import hello
 from dovetail.peer.validation_messages import meant
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -339,9 +338,8 @@ class Experiment(Closing):
         """
         in_one_line()
         address, token = broker(address, token)
-        software = f"dovetail-python {__version__}"
-        hello = m.Hello(m.VERSION, "experiment", name, [], token, software=software)
-        return cls(Link(address, hello, wait, give_up=give_up, idle=idle, key=key))
+        greeting = hello("experiment", name, token=token)
+        return cls(Link(address, greeting, wait, give_up=give_up, idle=idle, key=key))
 
     # -- requests -------------------------------------------------------------------
 
@@ -518,12 +516,8 @@ class Experiment(Closing):
         known = RunOptions.__annotations__
         for name in given:
             if name not in known:
-                close = difflib.get_close_matches(name, known, 1)
-                meant = (
-                    f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"
-                )
-                raise DovetailError(f"run: no option '{name}'{meant}")
-        for name in given:
+                hint = meant(name, known) or f"; there are {', '.join(known)}"
+                raise DovetailError(f"run: no option '{name}'{hint}")
             given[name] = _listed("run", name, given[name])
         if "clock" in given:
             given["clock"] = _clock(given["clock"])

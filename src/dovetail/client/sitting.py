@@ -17,16 +17,17 @@ from typing import Any, Literal, SupportsIndex, get_args
 
 from msgspec import Struct
 
-from dovetail._version import __version__
 from dovetail.client.client import Experiment, RunHandle
 from dovetail.peer import coercion as given
 from dovetail.peer import options, plugins
 from dovetail.peer.agents.agent import Agent, Decision, End
 from dovetail.peer.agents.agent import Seat as Seated
-from dovetail.peer.agents.host import AgentHost, type_name
+from dovetail.peer.agents.host import AgentHost
 from dovetail.peer.agents.remote_seat import RemoteAgent
 from dovetail.peer.closing import Closing
 from dovetail.peer.presets import declared
+from dovetail.peer.registry import type_name
+from dovetail.peer.session import hello
 from dovetail.peer.validation_messages import among
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, IllegalAction
@@ -142,10 +143,7 @@ class Sitting(Closing):
         self._sitter: RemoteAgent = type("Sitter", (RemoteAgent,), {"wants": tuple(wants)})()
         self._name = name or f"{experiment.name}-seat-{next(_numbers)}"
         self._host = AgentHost(single=self._sitter, name=self._name)
-        hello = m.Hello(
-            m.VERSION, "agent", "", self._host.offers(), software=f"dovetail-python {__version__}"
-        )
-        self._link = experiment.join(hello)
+        self._link = experiment.join(hello("agent", offers=self._host.offers()))
         try:
             self._attend(0.0)
             self._agents = self._seat(against, seat)
@@ -172,12 +170,12 @@ class Sitting(Closing):
     @property
     def observation_space(self) -> Space:
         """The space of what this seat observes."""
-        return self._space(self.spec.observation_spaces)
+        return self.spec.observation_space(self.seat)
 
     @property
     def action_space(self) -> Space:
         """The space of this seat's actions."""
-        return self._space(self.spec.action_spaces)
+        return self.spec.action_space(self.seat)
 
     @property
     def decision(self) -> Decision | None:
@@ -295,7 +293,7 @@ class Sitting(Closing):
         if against is None:
             others: list[Opponent | int | str] = []
         elif isinstance(against, Opponent | int | str):
-            others = [against] * (self._seats() - 1)
+            others = [against] * (self._seat_count() - 1)
         else:
             others = list(against)
         number = 0 if seat == "alternate" else seat
@@ -327,7 +325,7 @@ class Sitting(Closing):
         with suppress(DovetailError):  # it may have gone before us
             self.experiment.cleanup(number)
 
-    def _seats(self) -> int:
+    def _seat_count(self) -> int:
         """Return the game's number of seats if this program knows it, otherwise two."""
         for each in self.experiment.catalogue()["environments"]:
             counts: list[int] = each.get("seats") or []
@@ -336,8 +334,7 @@ class Sitting(Closing):
         if self.game not in plugins.names("environment"):
             return 2
         kind = plugins.find("environment", self.game)
-        read = options.read(kind.Configuration, self._configuration, self.game)
-        return int(declared(kind(read)).seats)
+        return _seats(kind, self._configuration)
 
     def _begin(self) -> RunHandle:
         """Ask for a run of the episodes from the next index on."""
@@ -524,9 +521,6 @@ class Sitting(Closing):
         assert self._sitter.seated is not None
         return self._sitter.seated
 
-    def _space(self, of: list[Space]) -> Space:
-        return of[self.seat if len(of) > 1 else 0]
-
 
 def _among(option: str, value: Any, choices: Sequence[str]) -> None:
     if value not in choices:
@@ -563,7 +557,7 @@ def sit(
     """
     if connect is not None:
         experiment = Experiment.connect(connect, token=token)
-        name = game if isinstance(game, str) else _offered(game)
+        name = game if isinstance(game, str) else type_name(game)
         try:
             sitting = Sitting(experiment, name, against, **more)
         except BaseException:
@@ -573,7 +567,6 @@ def sit(
         return sitting
 
     from dovetail.client.inprocess import InProcess
-    from dovetail.peer.environments.host import type_name as environment_name
 
     for each in register:
         plugins.register(each)
@@ -583,10 +576,10 @@ def sit(
     offered: dict[str, type[Agent] | Agent] = {}
     named = [_rival(each, offered) for each in others]
     if alone and named:
-        named = named * (_count(kind, more.get("configuration")) - 1)
+        named = named * (_seats(kind, more.get("configuration")) - 1)
     place = InProcess([kind], list(offered.values()))
     try:
-        sitting = Sitting(place.experiment(), environment_name(kind), named or None, **more)
+        sitting = Sitting(place.experiment(), type_name(kind), named or None, **more)
     except BaseException:
         place.close()
         raise
@@ -597,15 +590,10 @@ def sit(
 def _rival(given: Any, offered: dict[str, type[Agent] | Agent]) -> Opponent:
     """Note the class or object of an opponent as on offer; return it by name."""
     named = given if isinstance(given, Opponent) else None
-    if isinstance(given, Agent):
-        name = type_name(type(given))
-        if offered.setdefault(name, given) is not given:
-            raise DovetailError(f"two opponents are called {name!r}; give each class its own name")
-        return Opponent(name)
-    kind = given if isinstance(given, type) else None
-    if kind is None:
+    kind = given
+    if not isinstance(given, Agent | type):
         kind = plugins.find("agent", named.agent if named is not None else str(given))
-    name = type_name(kind)
+    name = type_name(type(kind) if isinstance(kind, Agent) else kind)
     if offered.setdefault(name, kind) is not kind:
         raise DovetailError(f"two opponents are called {name!r}; give each class its own name")
     if named is None:
@@ -613,11 +601,7 @@ def _rival(given: Any, offered: dict[str, type[Agent] | Agent]) -> Opponent:
     return Opponent(name, named.parameters, named.seed, named.state)
 
 
-def _count(kind: type[Any], configuration: dict[str, Any] | None) -> int:
+def _seats(kind: type[Any], configuration: dict[str, Any] | None) -> int:
     """Return how many seats a game has."""
-    read = options.read(kind.Configuration, dict(configuration or {}), _offered(kind))
+    read = options.read(kind.Configuration, dict(configuration or {}), type_name(kind))
     return int(declared(kind(read)).seats)
-
-
-def _offered(kind: type[Any]) -> str:
-    return str(kind.name or kind.__name__.lower())

@@ -13,7 +13,7 @@ from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.tensors import nested
 
-MOST = 1_000_000
+MAX_VALUES = 1_000_000
 """Values of an iterable that become a list; an endless one must not fill the memory."""
 _LISTED = "give a list of actions, or a mask as bytes or as an array of bools"
 
@@ -92,11 +92,13 @@ def listed(value: Iterable[Any]) -> list[Any]:
     """Return a list of what an iterable yields.
 
     Raises:
-        DovetailError: it yields more than ``MOST`` values.
+        DovetailError: it yields more than ``MAX_VALUES`` values.
     """
-    found = list(islice(value, MOST + 1))
-    if len(found) > MOST:
-        raise DovetailError(f"a {type(value).__name__} of more than {MOST:,} values; give fewer")
+    found = list(islice(value, MAX_VALUES + 1))
+    if len(found) > MAX_VALUES:
+        raise DovetailError(
+            f"a {type(value).__name__} of more than {MAX_VALUES:,} values; give fewer"
+        )
     return found
 
 
@@ -125,7 +127,7 @@ def plain(value: Any) -> Any:
         return value.item()
     if isinstance(value, np.ndarray):
         # Values too large, or of a kind that cannot travel, are refused where they are read.
-        return nested(value) if value.size <= MOST and value.dtype.kind in "biufUO" else value
+        return nested(value) if value.size <= MAX_VALUES and value.dtype.kind in "biufUO" else value
     if isinstance(value, str | bytes | bytearray | memoryview | Mapping | set | frozenset):
         return value
     if isinstance(value, Iterable) and not isinstance(value, type):

@@ -17,6 +17,8 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import caching
 
+from dovetail.peer import provenance
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Its types know neither the options of its own kernels nor this one of its configuration.
@@ -42,17 +44,7 @@ def njit(*signature: str, **options: Any) -> Callable[[F], F]:
 @cache
 def stamp(module: str) -> str:
     """Return a digest of a module of Dovetail and of all modules of Dovetail that it imports."""
-    found: dict[str, bytes] = {}
-    waiting = [module]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found[name], imported = _source(name)
-            waiting += imported
-    whole = hashlib.sha256()
-    for name, digest in sorted(found.items()):
-        whole.update(name.encode() + digest)
-    return whole.hexdigest()
+    return provenance.digest(module, _source)
 
 
 @cache

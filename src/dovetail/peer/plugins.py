@@ -7,7 +7,6 @@ the wire or from a saved state or journal; pass those to ``registry.registered``
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import importlib
 import importlib.util
@@ -21,7 +20,8 @@ from types import ModuleType
 from typing import Any, Literal
 
 from dovetail.peer import registry
-from dovetail.peer.registry import one_line, registered
+from dovetail.peer.registry import one_line, registered, type_name
+from dovetail.peer.validation_messages import meant
 from dovetail.protocol.errors import DovetailError
 
 Kind = Literal["environment", "agent"]
@@ -95,7 +95,7 @@ def offered_name(name: str, kind: Kind = "agent") -> str:
     if ":" not in name:
         return name
     found = find(kind, name)
-    return str(found.name or found.__name__.lower())
+    return type_name(found)
 
 
 def complete(found: type[Any], name: str) -> None:
@@ -227,7 +227,5 @@ def _attribute(kind: Kind, module: ModuleType, where: str, attribute: str) -> An
         and value.__module__ == module.__name__
         and hasattr(value, _STRUCT[kind])
     ]
-    near = difflib.get_close_matches(attribute, mine, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    there = f"; it has {', '.join(mine)}" if mine and not near else ""
-    raise DovetailError(f"{where} has no class {attribute!r}{hint}{there}")
+    hint = meant(attribute, mine) or (f"; it has {', '.join(mine)}" if mine else "")
+    raise DovetailError(f"{where} has no class {attribute!r}{hint}")

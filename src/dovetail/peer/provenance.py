@@ -6,7 +6,7 @@ import hashlib
 import importlib.metadata
 import platform
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -73,6 +73,26 @@ def described(checkout: Path) -> str:
         changed = _git(checkout, "diff", "HEAD", "--no-ext-diff", "--no-color")
         found += f".{hashlib.sha256(changed).hexdigest()[:8]}"
     return found
+
+
+def digest(module: str, read: Callable[[str], tuple[bytes, Iterable[str]]]) -> str:
+    """Return a digest of a module and of all that it imports.
+
+    Args:
+        module: its name.
+        read: returns the digest of one module alone, and the names of those that it imports.
+    """
+    found: dict[str, bytes] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name], imported = read(name)
+            waiting += imported
+    whole = hashlib.sha256()
+    for name, part in sorted(found.items()):
+        whole.update(name.encode() + part)
+    return whole.hexdigest()
 
 
 def mixed(made: Iterable[str], what: str = "rows") -> str:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import quote, urlencode, urlunsplit
 
-LONGEST = 100
+MAX_NAME = 100
 """Bytes that a file name made of a name has at most."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
@@ -53,10 +53,10 @@ def file_name(name: str) -> str:
     ('agent-first', '.._a_b-2c2c791a')
     """
     plain = re.sub(r"[^\w.@+=-]", "_", name, flags=re.ASCII)
-    harmless = plain == name and len(name) <= LONGEST and name.strip(".")
+    harmless = plain == name and len(name) <= MAX_NAME and name.strip(".")
     if harmless and not name.startswith(("-", ".")) and not _RESERVED.fullmatch(name):
         return name
-    return f"{plain[:LONGEST].lstrip('-') or '_'}-{sha256(name.encode()).hexdigest()[:8]}"
+    return f"{plain[:MAX_NAME].lstrip('-') or '_'}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
 def cell(value: Any) -> Any:

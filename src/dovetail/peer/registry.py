@@ -11,7 +11,6 @@ unknown.  An object is registered
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
@@ -19,6 +18,7 @@ from typing import Any, Literal
 from dovetail.peer.error_origin import place
 from dovetail.peer.extras import absent
 from dovetail.peer.quoting import command
+from dovetail.peer.validation_messages import among
 from dovetail.protocol.errors import DovetailError
 
 Kind = Literal[
@@ -38,6 +38,11 @@ GROUPS: dict[Kind, str] = {
 """The entry-point group of each kind."""
 
 _registered: dict[tuple[Kind, str], Any] = {}
+
+
+def type_name(kind: type[Any]) -> str:
+    """Return what others call an environment or agent class."""
+    return str(kind.name or kind.__name__.lower())
 
 
 def register(kind: Kind, name: str, thing: Any) -> None:
@@ -94,10 +99,8 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     """Return one line that says that the name is unknown and lists the known names."""
     known = list(known)
     short = name if len(name) <= 60 else f"{name[:57]}..."
-    near = difflib.get_close_matches(short, known, n=1)
-    hint = f" did you mean {near[0]!r}?" if near else ""
     there = f"there are {', '.join(known)}" if known else "none is registered"
-    return f"no {kind} {short!r};{hint} {there}"
+    return f"no {kind} {short!r}{among(short, known, there)}"
 
 
 def one_line(error: Exception) -> str:

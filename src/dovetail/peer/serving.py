@@ -13,11 +13,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
-from dovetail._version import __version__
 from dovetail.peer.address import broker
 from dovetail.peer.cores import Cores
 from dovetail.peer.gc_tuning import patient
 from dovetail.peer.link import Link
+from dovetail.peer.session import hello
 from dovetail.peer.terminal_escape import plain
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -76,21 +76,14 @@ def serve_host(
     """
     address, token = broker(address, token)
     stop = stop or threading.Event()
-    hello = m.Hello(
-        m.VERSION,
-        host.role,
-        name,
-        host.offers(),
-        token,
-        software=f"dovetail-python {__version__}",
-    )
+    greeting = hello(host.role, name, host.offers(), token)
     with _signals(stop), patient():
         cores, owner = Cores(), Owner()
-        link = Link(address, hello, wait, stop, key=key)
+        link = Link(address, greeting, wait, stop, key=key)
         try:
             if (welcome := link.session.welcome) is not None:
                 if ready is None:
-                    _announce(hello, address, welcome)
+                    _announce(greeting, address, welcome)
                 else:
                     ready(welcome)
             while not stop.is_set() and not link.departed:
@@ -107,10 +100,10 @@ def serve_host(
                 host.handle([m.Bye()])
 
 
-def _announce(hello: m.Hello, address: str, welcome: m.Welcome) -> None:
+def _announce(greeting: m.Hello, address: str, welcome: m.Welcome) -> None:
     """Print what is on offer where and under which name, on standard error."""
-    offered = ", ".join(offer.name for offer in hello.offers)
-    line = f"{hello.role} {offered} ready at {address} as {welcome.name}"
+    offered = ", ".join(offer.name for offer in greeting.offers)
+    line = f"{greeting.role} {offered} ready at {address} as {welcome.name}"
     print(plain(line), file=sys.stderr, flush=True)
 
 

@@ -6,10 +6,11 @@ docs/another-shell.md shows how to use another transport.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Any
 
+from dovetail._version import __version__
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError
@@ -20,9 +21,18 @@ FATAL = {"version", "access", "name-taken"}
 UNREADABLE = {"invalid", "malformed", "limit"}
 """Errors that, before ``welcome``, mean that the ``hello`` itself is wrong."""
 
-ANSWER, LONGEST = 4.0, 16.0
+HELLO_WAIT, MAX_HELLO_WAIT = 4.0, 16.0
 """Seconds for which a ``hello`` may be unanswered at first, and at most: each time twice as long
 (S4.6)."""
+
+
+def hello(
+    role: m.Role, name: str = "", offers: Sequence[m.Offer] = (), token: str | None = None
+) -> m.Hello:
+    """Return the ``hello`` of a program that uses this package."""
+    return m.Hello(
+        m.VERSION, role, name, list(offers), token, software=f"dovetail-python {__version__}"
+    )
 
 
 class NameTaken(DovetailError):
@@ -54,7 +64,7 @@ class Session:
     def greet(self, now: float) -> bytes:
         """Return a ``hello`` frame that asks to resume the previous session, if any."""
         self.heard = now
-        self._unanswered = min(max(2 * self._unanswered, ANSWER), LONGEST)
+        self._unanswered = min(max(2 * self._unanswered, HELLO_WAIT), MAX_HELLO_WAIT)
         self.hello.resume = None if self.welcome is None else self.welcome.session
         self.hello.seen = self.seen
         return codec.encode(self.hello)

@@ -19,7 +19,7 @@ from dovetail.protocol.ready import ready
 
 T = TypeVar("T")
 
-LONGEST = 600
+MAX_TEXT = 600
 """Characters of an error about a frame, which may quote any of it."""
 LONGEST_RANGE = 1_000_000
 """Numbers of a ``range`` that are encoded; more are beyond any frame."""
@@ -214,7 +214,7 @@ class Decoder(Generic[T]):
 def _brief(text: str) -> str:
     """Return an error without the middle of a value that it quotes; where that stood is at its
     end."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}...{text[-LONGEST // 2 :]}"
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT // 2]}...{text[-MAX_TEXT // 2 :]}"
 
 
 _any: Decoder[Any] = Decoder(Any)

@@ -17,7 +17,7 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Characters that no name has: what a terminal obeys, and what ends a line."""
 _ORDER = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that change the reading order, and surrogates."""
-LONGEST = 2000
+MAX_LINE = 2000
 """Characters of a line."""
 
 
@@ -27,8 +27,8 @@ def line(text: str) -> str:
     >>> line("all is well\\n12:00 the broker stops\\x1b[2J")
     'all is well 12:00 the broker stops'
     """
-    if text.isprintable() and len(text) <= LONGEST:
+    if text.isprintable() and len(text) <= MAX_LINE:
         return text
     # Line by line: a sequence without an end would hide the rest.
     found = " ".join(_ORDER.sub("", OBEYED.sub("", text)).split())
-    return found if len(found) <= LONGEST else f"{found[: LONGEST - 3]}..."
+    return found if len(found) <= MAX_LINE else f"{found[: MAX_LINE - 3]}..."

@@ -25,8 +25,8 @@ from dovetail.protocol import codec
 from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.logfile import (
-    LONGEST,
     MARK_2,
+    MAX_RECORD,
     Damage,
     Entry,
     framing,
@@ -266,8 +266,8 @@ def _version_1(path: Path) -> Iterator[Written | Damage]:
         while end < size:
             head = file.read(4)
             length = int.from_bytes(head, "big")
-            data = file.read(length) if len(head) == 4 and length <= LONGEST else b""
-            if len(head) < 4 or len(data) < length or length > LONGEST:
+            data = file.read(length) if len(head) == 4 and length <= MAX_RECORD else b""
+            if len(head) < 4 or len(data) < length or length > MAX_RECORD:
                 yield Damage(end, size, "a record that was cut short, or damaged", torn=True)
                 return
             try:

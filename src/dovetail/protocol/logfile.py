@@ -26,7 +26,7 @@ HEAD = MARK + _FIELDS.size + _SUM.size
 _COPY = MARK + _SUM.size
 COPIES = 2
 """How often the head of a file has its mark, each time with its own checksum."""
-LONGEST = 1 << 30
+MAX_RECORD = 1 << 30
 """The longest record that is believed."""
 HIGHEST = 1 << 62
 """The highest number of a record that is believed."""
@@ -167,7 +167,7 @@ def _entry(data: mmap.mmap, start: int, end: int, mark: bytes) -> Entry | None:
     if body > end or data[start : start + MARK] != mark:
         return None
     length, number = _FIELDS.unpack_from(data, start + MARK)
-    if length > end - body or length > LONGEST or not 0 < number <= HIGHEST:
+    if length > end - body or length > MAX_RECORD or not 0 < number <= HIGHEST:
         return None
     content = data[body : body + length]
     (told,) = _SUM.unpack_from(data, body - _SUM.size)

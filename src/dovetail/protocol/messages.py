@@ -331,6 +331,14 @@ class Spec(Message):
         _check_spaces("action_spaces", self.action_spaces)
         self.name = shown.line(self.name)
 
+    def observation_space(self, seat: int) -> Space:
+        """Return the space of a seat's observations; IndexError if none is declared."""
+        return self.observation_spaces[seat if len(self.observation_spaces) > 1 else 0]
+
+    def action_space(self, seat: int) -> Space:
+        """Return the space of a seat's actions; IndexError if none is declared."""
+        return self.action_spaces[seat if len(self.action_spaces) > 1 else 0]
+
 
 def _check_spaces(name: str, given: Any) -> None:
     """Raise ValueError if ``given`` are not spaces; a spec made in Python is not checked by

@@ -13,7 +13,7 @@ DELIMITER = (
     "an empty frame; each part of a ZeroMQ message is a message, so send no delimiter (S3.3)"
 )
 
-MOST = 40
+MAX_QUOTED = 40
 """Characters of a frame's text that a complaint quotes."""
 
 _PLACE = re.compile(r" - at (?:`(?P<key>key)` in )?`\$\.?(?P<path>.*?)`$", re.DOTALL)
@@ -50,7 +50,7 @@ def invalid(text: str, kind: str, accepts: Any) -> str:
     at = _PLACE.search(text)
     what = text[: at.start()] if at else text
     path = at["path"] if at else ""
-    where = f"`{kind[:MOST]}`" if kind else "the message"
+    where = f"`{kind[:MAX_QUOTED]}`" if kind else "the message"
     if path:
         where = f"`{path}` of {where}"
     if at is not None and at["key"]:
@@ -98,7 +98,7 @@ def malformed(text: str, frame: bytes) -> str:
 
 
 def _short(text: str) -> str:
-    return repr(text) if len(text) <= MOST else f"{text[:MOST]!r}..."
+    return repr(text) if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]!r}..."
 
 
 def _word(name: str, words: dict[str, str]) -> str:

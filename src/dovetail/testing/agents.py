@@ -11,12 +11,10 @@ from dovetail.client.client import Experiment
 from dovetail.client.inprocess import InProcess
 from dovetail.peer import plugins
 from dovetail.peer.agents.agent import Agent, End
-from dovetail.peer.agents.host import type_name
 from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.environments.environment import Environment, Turn
-from dovetail.peer.environments.host import type_name as environment_name
 from dovetail.peer.presets import declared
-from dovetail.peer.registry import one_line
+from dovetail.peer.registry import one_line, type_name
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Mode
 from dovetail.testing.problem import CheckFailed, no_error, short
@@ -78,7 +76,7 @@ class AgentTrial:
 
         Heard.name, Heard.__doc__ = type_name(subject.kind), subject.kind.__doc__
         _disguise(Heard, subject.kind)
-        self.game = environment_name(kind)
+        self.game = type_name(kind)
         Watched.name, Watched.__doc__ = self.game, kind.__doc__
         _disguise(Watched, kind)
         self._process = InProcess([Watched], [Heard, Opponent])

@@ -15,7 +15,8 @@ from dovetail.peer import coercion as given
 from dovetail.peer import options
 from dovetail.peer.agents.sampling import sample
 from dovetail.peer.environments.environment import Environment, IllegalAction, Spec, Turn, View
-from dovetail.peer.environments.host import EnvironmentHost, type_name
+from dovetail.peer.environments.host import EnvironmentHost
+from dovetail.peer.registry import type_name
 from dovetail.protocol import codec, spaces
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol import messages as m
@@ -51,11 +52,6 @@ class EnvironmentSubject:
         if not isinstance(spec, Spec):
             raise CheckFailed("init", f"init returned {short(spec)}", "a Spec", TURNS)
         return made, spec
-
-
-def space_of(of: list[Any], seat: int) -> Any:
-    """Return a seat's space: there is one for each or one for all."""
-    return of[seat if len(of) > 1 else 0]
 
 
 def legal_of(view: View) -> list[int] | None:
@@ -94,7 +90,7 @@ def play(
             if legal is not None and not len(legal):
                 wrong = f"seat {seat} must act in turn {number} and has no legal action"
                 raise CheckFailed(check, wrong, "at least one, or another seat to act", TURNS)
-            drawn = sample(space_of(spec.action_spaces, seat), rng) if legal is None else None
+            drawn = sample(spec.action_space(seat), rng) if legal is None else None
             actions[seat] = drawn if legal is None else rng.choice(legal)
         yield turn, actions
         if not turn.to_act:
@@ -155,15 +151,15 @@ def _look_at(turn: Turn, spec: Spec, where: str, rewards: tuple[float, float]) -
         wrong = f"{where} has to_act={turn.to_act} and terminated={turn.terminated}"
         raise CheckFailed(name, wrong, "seats to act, or terminated or truncated", TURNS)
     for view in turn.seats:
-        if not space_of(spec.observation_spaces, view.seat).contains(view.observation):
+        if not spec.observation_space(view.seat).contains(view.observation):
             wrong = f"{where}: seat {view.seat} sees {short(view.observation)}"
-            shown = short(space_of(spec.observation_spaces, view.seat))
+            shown = short(spec.observation_space(view.seat))
             raise CheckFailed(name, wrong, f"an observation of {shown}", TURNS)
         if not (math.isfinite(view.reward) and rewards[0] <= view.reward <= rewards[1]):
             wrong = f"{where}: seat {view.seat} earns {view.reward}"
             raise CheckFailed(name, wrong, f"a reward from {rewards[0]} to {rewards[1]}", TURNS)
         if view.seat in turn.to_act and (legal := legal_of(view)) is not None:
-            space = space_of(spec.action_spaces, view.seat)
+            space = spec.action_space(view.seat)
             if list(legal) != sorted(set(legal)):
                 wrong = f"{where}: legal is {short(legal)}"
                 raise CheckFailed(name, wrong, "each action once, in rising order", TURNS)
@@ -241,7 +237,7 @@ def illegal_actions_change_nothing(subject: EnvironmentSubject) -> None:
         wrong: list[dict[int, Any]] = []
         for view in turn.seats:
             if view.seat in turn.to_act:
-                others = _illegal(space_of(spec.action_spaces, view.seat), legal_of(view))
+                others = _illegal(spec.action_space(view.seat), legal_of(view))
                 if subject.strict:
                     others += [-1, 10**9, "x", None, 1.5, [0]]
                 wrong += [{**actions, view.seat: each} for each in others]

@@ -40,7 +40,7 @@ CHUNK = 1 << 18
 """Bytes read at a time while there is much to read."""
 LITTLE = 1 << 16
 """Bytes read at a time otherwise: for more, the allocator asks the system for memory each time."""
-MOST = 1 << 31
+MAX_FRAME = 1 << 31
 """Bytes in a frame from the broker."""
 
 _AGAIN = (BlockingIOError, InterruptedError, TimeoutError)
@@ -179,10 +179,10 @@ class Dealer:
     def _side(self) -> Wire:
         """Return this side of a new connection."""
         if self._key is None:
-            return Wire(b"DEALER", MOST)
+            return Wire(b"DEALER", MAX_FRAME)
         from dovetail.transport.curve import Client
 
-        return Client(MOST, self._key)
+        return Client(MAX_FRAME, self._key)
 
     def _set_timeout(self, made: socket.socket, timeout: float) -> None:
         """Set the timeout of ``recv`` itself, which saves a system call."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-MOST = 10
+MAX_LINES = 10
 """Lines in a period; others are counted."""
 PERIOD = 10.0
 """Seconds."""
@@ -21,7 +21,7 @@ class Lines:
         most: lines in a period.
     """
 
-    def __init__(self, log: logging.Logger, most: int = MOST) -> None:
+    def __init__(self, log: logging.Logger, most: int = MAX_LINES) -> None:
         self._log = log
         self._most = most
         self._began = 0.0

@@ -98,7 +98,7 @@ const ring = ([x, y, w, h], inset, radius, line) =>
   });
 
 /** Draws one scene. */
-class Board {
+class SceneDrawing {
   /** @param {Scene} scene @param {number} width */
   constructor(scene, width) {
     this.scene = scene;
@@ -533,7 +533,7 @@ export const middle = ([x, y, w, h]) => [x + w / 2, y + h / 2];
  * @returns {Drawing}
  */
 export function drawing(scene, width = LOOKS.picture) {
-  const board = new Board(scene, width);
+  const board = new SceneDrawing(scene, width);
   const cells = scene.cells ?? [];
   board.frame();
   cells.forEach((cell, n) => board.add("cell", board.cell(cell, board.at(`c${n}`)), `c${n}`));
@@ -656,7 +656,7 @@ const byPieces = (scene) =>
 
 /** The mark of a seat: one of its pieces. @param {Scene | null | undefined} scene @param {number} owner */
 export function sign(scene, owner) {
-  const board = new Board({ seats: scene?.seats }, 1);
+  const board = new SceneDrawing({ seats: scene?.seats }, 1);
   const svg = element("svg", { viewBox: "0 0 1 1", class: "mark", "aria-hidden": "true" });
   if (!byPieces(scene)) {
     const look = { disc: 0.46, fill: "seat" };

@@ -11,7 +11,6 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from dovetail.peer.agents.agent import Decision, End, Needs, Seat
-from dovetail.peer.agents.saving import become, pack, unpack
 from dovetail.peer.agents.vector import Ends, Rows, VectorAgent
 from dovetail.peer.registry import registered
 from dovetail.protocol import spaces
@@ -32,6 +31,7 @@ from dovetail_agents.general.q_learning.table import (
     entries,
     restore,
 )
+from dovetail_agents.learning.saving import become, pack, unpack
 
 if TYPE_CHECKING:
     from dovetail.peer.vector_random import Twisters
@@ -212,8 +212,7 @@ class QLearning(VectorAgent[QLearningParameters]):
     def step(self, decision: Decision) -> int:
         assert self.learner is not None
         seat = decision.seat
-        all_spaces = seat.spec.action_spaces
-        space = all_spaces[seat.seat if len(all_spaces) > 1 else 0]
+        space = seat.spec.action_space(seat.seat)
         assert isinstance(space, spaces.Discrete)
         legal = decision.legal
         columns: Sequence[int] = (

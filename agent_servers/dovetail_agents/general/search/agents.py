@@ -104,7 +104,7 @@ class Searcher(Agent[S]):
         _prepare(self.name, self.parameters, self._rules, seat.spec, seat.lookahead)
 
     @classmethod
-    def foresee(cls, parameters: S, spec: Spec, lookahead: bool) -> None:
+    def check_game(cls, parameters: S, spec: Spec, lookahead: bool) -> None:
         _prepare(cls.name, parameters, {}, spec, lookahead)
 
     def _here(self, spec: Spec) -> Environment | None:

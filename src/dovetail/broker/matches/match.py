@@ -18,7 +18,6 @@ from dovetail.broker.rules.account import SeatAccount
 from dovetail.broker.rules.clocks import FOREVER, SeatClock
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.rules.episode import Episode
-from dovetail.broker.rules.legality import space_of
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import SeatSeeds
 from dovetail.protocol.states import MATCH, Machine, MatchPhase
@@ -139,7 +138,7 @@ class Match:
             seat.begin(
                 draws.one(seed, index, player),
                 SeatClock(rules.clock, rules.answer_timeout),
-                space_of(self.spec, seat.number),
+                self.spec.action_space(seat.number),
                 modes[player] if stands_for is None else "evaluate",
                 stands_for,
             )

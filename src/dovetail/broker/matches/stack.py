@@ -19,7 +19,7 @@ from dovetail.broker.matches.stack_arrays import NONE
 from dovetail.broker.matches.stack_batch import Asked, Batch
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.rules.ending import (
-    SEATS,
+    SEAT_REASONS,
     Ending,
     breach,
     crash,
@@ -28,7 +28,7 @@ from dovetail.broker.rules.ending import (
     too_long,
     where,
 )
-from dovetail.broker.rules.legality import drawn, refusal
+from dovetail.broker.rules.legality import refusal, replacement
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
@@ -50,7 +50,7 @@ class Over:
 
     def reason(self, seat: int) -> m.Reason:
         """Return the reason that a seat is told."""
-        return self.ending.reason if self.truncated is None else SEATS[self.truncated[seat]]
+        return self.ending.reason if self.truncated is None else SEAT_REASONS[self.truncated[seat]]
 
 
 class Stack(Batch):
@@ -149,7 +149,7 @@ class Stack(Batch):
         kinds = [] if over is None else over[ended].tolist()
         cut = None if read.truncated is None else read.truncated.tolist()
         for at, slot in enumerate(batch[ended].tolist()):
-            ending = Ending(SEATS[kinds[at] - 1], None, scores[at])
+            ending = Ending(SEAT_REASONS[kinds[at] - 1], None, scores[at])
             found.append(Over(slot, ending, [], at, None if cut is None else cut[at]))
         for slot, text in wrong.items():
             found = [each for each in found if each.slot != slot]
@@ -290,7 +290,7 @@ class Stack(Batch):
         turn = int(self.turn[slot])
         legal = None if self.legal is None else self.legal[row].tobytes()
         self.breaches[slot, seat] += 1
-        choice = drawn(price, int(self.draws[slot, seat]), turn, legal, self.space)
+        choice = replacement(price, int(self.draws[slot, seat]), turn, legal, self.space)
         if choice is not None:
             self.breached.setdefault(slot, []).append([turn, seat])
             self.actions[row] = choice

@@ -18,7 +18,7 @@ WIDEST = 4096
 """Maximum bytes of a row's mask; in larger games a list of the legal actions is shorter."""
 
 
-SEATS = 16
+MAX_SEATS = 16
 """Of a game at most: what a group notes of each turn has room for an action of every seat."""
 
 
@@ -31,8 +31,8 @@ def problem(spec: m.Spec) -> str:
         return f"it has more than {8 * WIDEST:,} actions"
     if not columns.width(space):
         return "all of its actions are below 0, for which a mask has no bit"
-    if spec.seats > SEATS:
-        return f"it has more than {SEATS} seats"
+    if spec.seats > MAX_SEATS:
+        return f"it has more than {MAX_SEATS} seats"
     if space.start < -8 * WIDEST:
         return f"it has actions below {-8 * WIDEST:,}"
     return ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import os
 import re
@@ -13,7 +12,7 @@ import msgspec
 
 from dovetail.broker.peers.access import DIGEST, Access
 from dovetail.peer.config_location import ConfigSource
-from dovetail.peer.validation_messages import explained
+from dovetail.peer.validation_messages import explained, meant
 from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
@@ -67,9 +66,8 @@ def problem(access: Access) -> str:
             return f"[keys.{other}] and [keys.{name}] have the same key; give each its own"
     for offer, name in access.pinned.items():
         if name not in access.keys:
-            close = difflib.get_close_matches(name, access.keys, 1)
-            meant = f"; did you mean {close[0]!r}?" if close else ""
-            return f"[pinned], {offer}: there is no [keys.{name}]{meant}"
+            hint = meant(name, access.keys)
+            return f"[pinned], {offer}: there is no [keys.{name}]{hint}"
     if access.inside and access.inside not in access.keys:
         return f"inside: there is no [keys.{access.inside}]"
     return ""

@@ -1,12 +1,12 @@
 """Limits of what one peer may cost the others.  Pure.
 
 Answers that the broker waits for are free: clocks bound when they come, frame limits their size,
-and ``SEATS`` and ``PLACES`` the work that follows.  All else is charged, a unit for about 10
-microseconds of the broker's time, and paid off with time: requests by ``COSTS``, bytes and values,
-unexpected answers by their values, unreadable frames by their bytes, and what the broker makes or
-sends again by its number.  A peer that owes more than ``SLOW`` is read later.  One that owes more
-than ``REFUSE`` has its requests refused; one that continues to ask, or confirms nothing that it is
-sent, is disconnected.
+and ``RUN_SEATS`` and ``OPEN_SEATS`` the work that follows.  All else is charged, a unit for about
+10 microseconds of the broker's time, and paid off with time: requests by ``COSTS``, bytes and
+values, unexpected answers by their values, unreadable frames by their bytes, and what the broker
+makes or sends again by its number.  A peer that owes more than ``SLOW`` is read later.  One that
+owes more than ``REFUSE`` has its requests refused; one that continues to ask, or confirms nothing
+that it is sent, is disconnected.
 
 Unauthenticated connections are not charged: ``transport.router`` gives them a share of the time.
 """
@@ -93,9 +93,9 @@ UNANSWERED = 4_096
 """Requests of a peer to other peers' programs that are under way."""
 MATCHES = 4_096
 """Matches open for all the runs of an experiment."""
-SEATS = 1_024
+RUN_SEATS = 1_024
 """Agents that a run may name: the work of each episode grows with its seats."""
-PLACES = 65_536
+OPEN_SEATS = 65_536
 """Seats in all matches open for all the runs of an experiment."""
 STATES = 10_000
 """States that are kept."""

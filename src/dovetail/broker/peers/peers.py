@@ -15,7 +15,7 @@ COMPLAINTS = 100
 """Maximum errors about no request that a peer is told before its next ``pong``."""
 CROWD = 64
 """Peers with the usual heartbeat; those that come later have longer ones, in proportion."""
-LONGEST = 30.0
+MAX_HEARTBEAT = 30.0
 """Seconds of the longest heartbeat in a crowd."""
 PATIENCE = 3.0
 """Heartbeats in a crowd for which a peer may be silent at least."""
@@ -134,9 +134,9 @@ def heartbeat(usual: float, peers: int) -> float:
         usual: for a peer that is not in a crowd.
         peers: how many there are when it comes.
 
-    The pings of all together grow with the logarithm of their number, up to ``LONGEST``.
+    The pings of all together grow with the logarithm of their number, up to ``MAX_HEARTBEAT``.
     """
-    return max(usual, min(usual * peers / CROWD, LONGEST))
+    return max(usual, min(usual * peers / CROWD, MAX_HEARTBEAT))
 
 
 def timeout(beat: float, usual: float, patience: float) -> float:

@@ -11,7 +11,7 @@ from dovetail.protocol.messages import Legal, Mode
 from dovetail.protocol.spaces import Space
 from dovetail.protocol.states import SEAT, Machine, SeatPhase
 
-MOST = (1 << 63) - 1
+MAX_COUNT = (1 << 63) - 1
 """The largest integer that every client reads."""
 MEASURES = 64
 """How many names of measures a seat may use in an episode."""
@@ -79,7 +79,7 @@ class SeatAccount:
 
     def refuse(self, count: int) -> None:
         """Count answers that a bridge had refused, up to the largest number of a result."""
-        self.refused = min(self.refused + count, MOST)
+        self.refused = min(self.refused + count, MAX_COUNT)
 
     def measure(self, measures: dict[str, float]) -> None:
         """Add what the agent measured; names beyond ``MEASURES`` are left out."""

@@ -23,7 +23,7 @@ class Ending:
         return self.reason not in m.INTERRUPTED
 
 
-SEATS: tuple[m.Reason, m.Reason] = ("terminated", "truncated")
+SEAT_REASONS: tuple[m.Reason, m.Reason] = ("terminated", "truncated")
 """The reason that a seat is told, by whether a limit cut it short."""
 
 

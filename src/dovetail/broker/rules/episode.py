@@ -15,7 +15,7 @@ from mypy_extensions import mypyc_attr
 from dovetail.broker.rules.account import SeatAccount
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.rules.ending import (
-    SEATS,
+    SEAT_REASONS,
     Ending,
     breach,
     crash,
@@ -24,7 +24,7 @@ from dovetail.broker.rules.ending import (
     too_long,
     where,
 )
-from dovetail.broker.rules.legality import allowed, check, check_views, drawn, refusal
+from dovetail.broker.rules.legality import allowed, check, check_views, refusal, replacement
 from dovetail.broker.rules.opening import Opening
 from dovetail.protocol import messages as m
 from dovetail.protocol.states import MATCH, SEAT, Machine, MatchPhase, column
@@ -313,7 +313,7 @@ class Episode:
         account.breaches += 1
         price = self.rules.on_timeout if reason == "timeout" else self.rules.on_illegal
         turn = self.turn
-        choice = drawn(price, account.seed, turn, account.legal, account.space)
+        choice = replacement(price, account.seed, turn, account.legal, account.space)
         if choice is not None:
             self.breached.append([turn, account.number])
             account.action = choice
@@ -338,7 +338,7 @@ class Episode:
         self.deadline = FOREVER
         final = {view.seat: view for view in self.latest.seats}
         unseen = m.View(0)
-        ruled = not self.to_act and ending.reason in SEATS
+        ruled = not self.to_act and ending.reason in SEAT_REASONS
         for account in self.seats:
             view = final.get(account.number, unseen)
             account.machine.on("end")
@@ -349,7 +349,9 @@ class Episode:
                 account.pending,
                 view.observation,
                 ending.outcome,
-                ending.reason if view.truncated is None or not ruled else SEATS[view.truncated],
+                ending.reason
+                if view.truncated is None or not ruled
+                else SEAT_REASONS[view.truncated],
                 ending.blame,
                 account.total,
                 account.decisions,

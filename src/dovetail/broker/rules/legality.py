@@ -16,7 +16,7 @@ from dovetail.protocol.messages import Breach, Legal, Spec, Turn
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete, Space
 
-LONGEST = 60
+MAX_SHOWN = 60
 """Characters of a value that a message quotes."""
 FEW = 8
 """Seats that are looked up in a list as fast as in a set."""
@@ -49,7 +49,7 @@ def check_views(turn: Turn, spec: Spec, seats: int) -> bool:
             asked -= 1
             legal = view.legal
             if type(legal) is bytes:
-                wrong = masks.problem(legal, space_of(spec, number))
+                wrong = masks.problem(legal, spec.action_space(number))
                 if wrong is not None:
                     raise _invalid(f"the mask of seat {number} {wrong}")
             elif legal is not None and not legal:
@@ -67,19 +67,12 @@ def check_views(turn: Turn, spec: Spec, seats: int) -> bool:
     return earned
 
 
-def space_of(spec: Spec, seat: int) -> Space:
-    """Return a seat's action space."""
-    spaces = spec.action_spaces
-    return spaces[seat if len(spaces) > 1 else 0]
-
-
 def check(turn: Turn, spec: Spec) -> None:
     """Check the rewards, legal actions and observations of a turn against the spec.
 
     Raises:
         ProtocolError: code ``invalid``: one is outside.
     """
-    spaces = spec.observation_spaces
     for view in turn.seats:
         if spec.reward_range is not None:
             low, high = spec.reward_range
@@ -87,7 +80,7 @@ def check(turn: Turn, spec: Spec) -> None:
                 text = f"reward {view.reward:g} of seat {view.seat} is not in {low:g} .. {high:g}"
                 raise _invalid(text)
         if view.legal is not None and view.seat in turn.to_act:
-            actions = space_of(spec, view.seat)
+            actions = spec.action_space(view.seat)
             if (wrong := masks.outside(view.legal, actions)) is not None:
                 raise _invalid(
                     f"legal action {wrong} of seat {view.seat} is not in {_short(actions)}"
@@ -99,7 +92,7 @@ def check(turn: Turn, spec: Spec) -> None:
         observation = codec.opened(view.observation)
         if observation is None and view.seat not in turn.to_act:
             continue
-        space = spaces[view.seat if len(spaces) > 1 else 0]
+        space = spec.observation_space(view.seat)
         if not space.contains(observation):
             seen = f"observation {_short(observation)} of seat {view.seat}"
             raise _invalid(f"{seen} is not in {_short(space)}")
@@ -124,7 +117,7 @@ def chosen(number: int, legal: Legal, space: Space) -> int | None:
     return int(listed[number % len(legal)])
 
 
-def drawn(price: Breach, seed: int, turn: int, legal: Legal, space: Space) -> int | None:
+def replacement(price: Breach, seed: int, turn: int, legal: Legal, space: Space) -> int | None:
     """Return the action that replaces a breach; None if the run draws none, or cannot.
 
     Args:
@@ -155,13 +148,13 @@ class _Brief(reprlib.Repr):
         super().__init__()
         self.maxlevel = 3
         self.maxlist = self.maxtuple = self.maxdict = 12
-        self.maxstring = self.maxother = 2 * LONGEST
+        self.maxstring = self.maxother = 2 * MAX_SHOWN
 
     def repr_instance(self, x: Any, level: int) -> str:
         if isinstance(x, bytes | bytearray):
-            return repr(x[:LONGEST])
+            return repr(x[:MAX_SHOWN])
         if isinstance(x, Ext):
-            return f"Ext({x.code}, {bytes(memoryview(x.data)[:LONGEST])!r})"
+            return f"Ext({x.code}, {bytes(memoryview(x.data)[:MAX_SHOWN])!r})"
         return super().repr_instance(x, level)
 
 
@@ -170,4 +163,4 @@ _brief = _Brief()
 
 def _short(value: Any) -> str:
     text = " ".join(_brief.repr(value).split())
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."

@@ -15,7 +15,7 @@ log = logging.getLogger("dovetail.broker")
 
 SHARE = 0.05
 """The part of the time that making turns for watchers, and sending them, may take."""
-LONGEST = 0.25
+MAX_DELAY = 0.25
 """Maximum delay of a watched turn, in seconds."""
 HELD = 1 << 16
 """Bytes of a full queue, which takes final turns only; at four times as many, nothing."""
@@ -86,7 +86,7 @@ class WatcherQueue:
             self._present[audience] = frozenset(audience.addresses())
         out = self._out
         out.spent += time.monotonic() - begun
-        out.crowded = self._size > self._room or out.spent > SHARE * LONGEST
+        out.crowded = self._size > self._room or out.spent > SHARE * MAX_DELAY
 
     def catch_up(self, address: Address) -> list[tuple[m.Message, bytes]]:
         """Return what an address must be sent before anything else may be."""
@@ -112,10 +112,10 @@ class WatcherQueue:
             if chosen := self._chosen(start, of, behind):
                 self._send(addresses, [each for each, _ in chosen], [each for _, each in chosen])
         took = time.thread_time() - begun
-        most = SHARE * LONGEST
+        most = SHARE * MAX_DELAY
         room = int(self._size * most / took) if took > most else 2 * self._room
         self._room = min(HELD, max(LEAST, room))
-        self._next = time.monotonic() + min(LONGEST, (took + self._out.spent) / SHARE)
+        self._next = time.monotonic() + min(MAX_DELAY, (took + self._out.spent) / SHARE)
         self.waiting.clear()
         self._present.clear()
         self._ahead.clear()

@@ -230,7 +230,7 @@ class Agent(ABC, Generic[P]):
         """
 
     @classmethod
-    def foresee(cls, parameters: P, spec: Spec, lookahead: bool) -> None:
+    def check_game(cls, parameters: P, spec: Spec, lookahead: bool) -> None:
         """Check, before an agent is created, that it can play a game.
 
         ``dovetail run`` calls it for all that a file names, before the first game.

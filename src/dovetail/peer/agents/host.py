@@ -18,11 +18,11 @@ from dovetail.peer.agents.agent import RESIGN, Agent, BatchAgent, Decision, End,
 from dovetail.peer.agents.groups import Groups
 from dovetail.peer.error_origin import FAILURES, Failure, code_of, described, failure
 from dovetail.peer.host import BaseHost
+from dovetail.peer.registry import type_name
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError
 from dovetail.protocol.legal import unmask
-from dovetail.protocol.spaces import Space
 
 log = logging.getLogger("dovetail.agent")
 
@@ -234,7 +234,11 @@ class AgentHost(BaseHost):
                 if resign:
                     action = None
                 else:
-                    action = given.action(action, _space(turn), listed=turn.legal is not None)
+                    action = given.action(
+                        action,
+                        turn.seat.spec.action_space(turn.seat.seat),
+                        listed=turn.legal is not None,
+                    )
                     action = codec.decode(codec.encode(action))
             except (*codec.UNSENDABLE, DovetailError) as error:
                 wrong = DovetailError(f"the action cannot travel: {error}")
@@ -507,12 +511,6 @@ def _let_go(agent: Agent) -> None:
         _described(error, "cleanup")
 
 
-def _space(turn: Decision) -> Space:
-    """Return the space of a decision's actions."""
-    spaces = turn.seat.spec.action_spaces
-    return spaces[turn.seat.seat if len(spaces) > 1 else 0]
-
-
 def _answered(message: m.Reply | m.Error, thought: _Thought) -> list[m.Preview] | Exception:
     if isinstance(message, m.Error):
         return DovetailError(message.message)
@@ -526,11 +524,6 @@ def _notice(body: Any) -> None:
     """Show the person who runs this program the notice in a message; an arena sends it."""
     if isinstance(body, dict) and isinstance(body.get("notice"), str):
         log.warning("notice: %s", " ".join(body["notice"].split())[:500])
-
-
-def type_name(kind: type[Agent]) -> str:
-    """Return what others call an agent type."""
-    return kind.name or kind.__name__.lower()
 
 
 def agent_name(agent: Agent) -> str:

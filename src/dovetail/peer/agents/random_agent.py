@@ -24,8 +24,7 @@ class Random(VectorAgent):
     def step(self, decision: Decision) -> Any:
         if decision.legal is not None:
             return decision.rng.choice(decision.legal)
-        spaces = decision.seat.spec.action_spaces
-        return sample(spaces[decision.seat.seat if len(spaces) > 1 else 0], decision.rng)
+        return sample(decision.seat.spec.action_space(decision.seat.seat), decision.rng)
 
     def open_group(self, seats: Mapping[int, Seat], slots: int) -> _Draws | None:
         if find_spec("numba") is None:

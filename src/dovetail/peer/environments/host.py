@@ -15,6 +15,7 @@ from dovetail.peer.environments.groups import Groups
 from dovetail.peer.environments.lookahead import Walk
 from dovetail.peer.error_origin import FAILURES, Failure, code_of, described
 from dovetail.peer.host import BaseHost
+from dovetail.peer.registry import type_name
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code, DovetailError, IllegalAction, ProtocolError
@@ -315,11 +316,6 @@ def _exact(turn: Any) -> bool:
         and all(type(seat) is int for seat in turn.to_act)
         and all(type(view.seat) is int for view in turn.seats)
     )
-
-
-def type_name(kind: type[Environment]) -> str:
-    """Return what others call an environment."""
-    return kind.name or kind.__name__.lower()
 
 
 def _described(error: Failure, where: str) -> str:

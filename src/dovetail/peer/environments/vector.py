@@ -244,8 +244,7 @@ class Copies(VectorEnvironment):
         return wide, after
 
     def _space(self, seat: int) -> Discrete:
-        spaces = self._spec.action_spaces
-        space = spaces[seat if len(spaces) > 1 else 0]
+        space = self._spec.action_space(seat)
         if not isinstance(space, Discrete):
             raise DovetailError("a group needs Discrete actions")
         return space
