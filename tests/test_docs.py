@@ -25,7 +25,15 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 PAGES = [
-    *("agents.md", "environments.md", "experiments-python.md", "tournaments.md", "stacked.md"),
+    *(
+        "agents.md",
+        "lookahead.md",
+        "registered-names.md",
+        "environments.md",
+        "experiments-python.md",
+        "tournaments.md",
+        "stacked.md",
+    ),
     *("agents/dots.md", "bridges/gymnasium.md", "bridges/openspiel.md", "bridges/pettingzoo.md"),
     "bridges/training.md",
     *("another-shell.md", "from-rl-glue.md"),

@@ -21,7 +21,7 @@ from dovetail_experiments.files import file, sweep
 
 NONE = kinds.NoneType()
 LINKS = {
-    "; see `lookahead`": " ([looking ahead](../agents.md#looking-ahead))",
+    "; see `lookahead`": " ([looking ahead](../lookahead.md#looking-ahead))",
     "; see Stacked turns in SPEC.md": " ([stacked turns](../stacked.md))",
     "(SPEC.md, Seeds)": "([seeds](../../protocol/SPEC.md#seeds))",
     "See `sealing`.": "See [secrets](../experiments.md#secrets).",

@@ -1,6 +1,9 @@
 #include "exchange.hpp"
 
 #include <algorithm>
+#include <string>
+
+#include "utf8.hpp"
 
 namespace dovetail {
 
@@ -129,7 +132,9 @@ void Exchange::event(std::int64_t number, const Event& event) {
 
 void Exchange::tell(detail::RunState& run, const Event& event) {
     if (const auto* progress = std::get_if<Progress>(&event)) {
+        const bool news = !progress->waiting.empty() && progress->waiting != run.progress.waiting;
         run.progress = *progress;
+        if (news && warn) warn("run " + std::to_string(run.number) + " waits: " + utf8::line(progress->waiting));
     } else if (const auto* done = std::get_if<Done>(&event)) {
         run.done = *done;
         runs_.erase(run.number);

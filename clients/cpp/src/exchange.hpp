@@ -51,6 +51,8 @@ public:
     bool was_lost() { return std::exchange(lost_, false); }
 
     std::function<void(const Event&)> listener;
+    /// Takes one line for a person when a run waits for something.
+    std::function<void(const std::string&)> warn;
     std::deque<WatchedTurn> turns;
     std::vector<std::string> problems;
 

@@ -32,6 +32,7 @@ struct Experiment::Inside {
         link.give_up = how.give_up;
         link.warn = how.warn;
         if (!link.warn) link.warn = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+        exchange.warn = link.warn;
     }
 
     Link link;

@@ -39,6 +39,15 @@ struct Fixture {
 
 }  // namespace
 
+TEST_CASE_FIXTURE(Fixture, "a run that waits is told once") {
+    std::vector<std::string> told;
+    exchange.warn = [&](const std::string& line) { told.push_back(line); };
+    exchange.follow(5, 1);
+    for (const char* waits : {"", "agent 3 is busy", "agent 3 is busy", ""})
+        hear({{"type", "progress"}, {"run", 5}, {"finished", 0}, {"running", 0}, {"total", 1}, {"waiting", waits}});
+    CHECK(told == std::vector<std::string>{"run 5 waits: agent 3 is busy"});
+}
+
 TEST_CASE_FIXTURE(Fixture, "answers are known by their id") {
     const std::int64_t id = ask({{"type", "catalogue"}});
     CHECK(said(out.at(0)).at("id") == Value(id));

@@ -69,11 +69,28 @@ pub struct Control {
     happenings: VecDeque<Happening>,
     runs: HashMap<i64, Kept>,
     turns: VecDeque<WatchedTurn>,
+    /// By run: what it waits for, as it was last heard.
+    waiting: HashMap<i64, String>,
+    notices: VecDeque<String>,
     welcomed: bool,
     lost: Option<String>,
 }
 
 impl Control {
+    /// The next line for who runs the program: what a run waits for, once it changes.
+    pub fn notice(&mut self) -> Option<String> {
+        self.notices.pop_front()
+    }
+
+    fn waits(&mut self, progress: &Progress) {
+        let Progress { run, waiting, .. } = progress;
+        let before = self.waiting.insert(*run, waiting.clone());
+        if !waiting.is_empty() && before.as_ref() != Some(waiting) {
+            let line = format!("run {run} waits: {waiting}");
+            self.notices.push_back(crate::error::shorten(&line));
+        }
+    }
+
     /// Numbers a request and has it sent; returns the number.
     ///
     /// # Errors
@@ -226,8 +243,14 @@ impl Control {
                 return self.answered(Some(saved.id), Ok(Answer::Saved(saved.state)));
             }
             ToExperiment::Episode(episode) => Happening::Episode(episode),
-            ToExperiment::Done(done) => Happening::Done(done),
-            ToExperiment::Progress(progress) => Happening::Progress(progress),
+            ToExperiment::Done(done) => {
+                self.waiting.remove(&done.run);
+                Happening::Done(done)
+            }
+            ToExperiment::Progress(progress) => {
+                self.waits(&progress);
+                Happening::Progress(progress)
+            }
             ToExperiment::Turn(turn) => Happening::Turn(turn),
             #[allow(unreachable_patterns)] // until the contract has a message that it does not know
             _ => return,

@@ -272,7 +272,7 @@ pub(crate) fn line(failure: &Failure) -> String {
     shorten(&failure.to_string())
 }
 
-fn shorten(text: &str) -> String {
+pub(crate) fn shorten(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().take(300).collect()
 }

@@ -355,6 +355,9 @@ macro_rules! experiment {
                 receive(&mut self.link, &mut events, patience.unwrap_or(NAP).min(NAP))$($wait)*?;
                 let quiet = events.is_empty();
                 self.link.deal(&mut self.control, &mut events)?;
+                while let Some(line) = self.control.notice() {
+                    complain(&line);
+                }
                 // What came before the goodbye counts.
                 if quiet && self.link.departed() {
                     self.control.lose("the broker has left");

@@ -835,6 +835,23 @@ fn what_is_larger_than_the_broker_reads_is_not_sent_but_told() {
 }
 
 #[test]
+fn a_run_that_waits_is_told_once() {
+    let mut peer = Peer::new(Control::default());
+    for waiting in ["", "agent 3 is busy", "agent 3 is busy", ""] {
+        let waiting = waiting.to_owned();
+        let progress = Progress {
+            run: 5,
+            waiting,
+            ..Progress::default()
+        };
+        peer.hear(&[progress.encode()]);
+    }
+    let line = peer.host.notice();
+    assert_eq!(line.as_deref(), Some("run 5 waits: agent 3 is busy"));
+    assert_eq!(peer.host.notice(), None);
+}
+
+#[test]
 fn an_experiment_sends_its_requests_again_and_tells_each_result_once() {
     let mut peer = Peer::new(Control::default());
     let id = peer.ask_for(Run::new("nim", ["a", "b"])).unwrap();

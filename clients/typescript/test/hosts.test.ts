@@ -107,6 +107,23 @@ test("a decision for a seat that no agent holds is answered with an error", () =
   assert.deepEqual([answer.code, answer.answers], ["unknown", numbered({ ...start, match: 3 }).seq]);
 });
 
+test("a run that waits is told once", async () => {
+  const told: string[] = [];
+  const experiment = new Experiment();
+  experiment.warn = (line) => told.push(line);
+  experiment.attach({ send: () => {}, close: async () => {} });
+  experiment.handle(toExperiment(welcome(false)));
+  const asked = experiment.run("nim", [1], { episodes: 1 });
+  experiment.handle(toExperiment({ type: "reply", id: 1, body: { run: 5 }, seq: 1 }));
+  const run = await asked;
+  const progress = { type: "progress", run: 5, finished: 0, running: 0, total: 1 };
+  ["", "agent 3 is busy", "agent 3 is busy", ""].forEach((waiting, n) => {
+    experiment.handle(toExperiment({ ...progress, waiting, seq: n + 2 }));
+  });
+  assert.deepEqual(told, ["run 5 waits: agent 3 is busy"]);
+  assert.equal(run.progress.waiting, "");
+});
+
 test("a request that is given up is cancelled at the broker", async () => {
   const sent: any[] = [];
   const experiment = new Experiment();

@@ -237,6 +237,8 @@ export class Experiment {
   onEvent: ((event: ExperimentEvent) => void) | null = null;
   /** Called once if the broker is gone, or knows this experiment no more. */
   onLost: ((error: Error) => void) | null = null;
+  /** @internal Takes one line for a person when a run waits for something. */
+  warn: ((line: string) => void) | null = null;
   #connection: Connection | null = null;
   #ids = 0;
   #welcomed = false;
@@ -441,7 +443,10 @@ export class Experiment {
   }
 
   #hear(run: Run, event: Episode | Progress | Done): void {
+    const before = run.progress.waiting;
     run.hear(event);
+    const { waiting } = run.progress;
+    if (waiting && waiting !== before) this.warn?.(`run ${run.number} waits: ${waiting}`);
     if (event.type === "done") this.#runs.delete(run.number);
   }
 

@@ -142,6 +142,7 @@ export function conduct(
 ): Promise<Experiment> {
   return new Promise((resolve, reject) => {
     const experiment = new Experiment();
+    experiment.warn = warn;
     const patience = { giveUp: GIVE_UP, warn };
     const link = join("experiment", transport, options, [], patience, () => resolve(experiment), {
       handle: (messages) => experiment.handle(messages),
