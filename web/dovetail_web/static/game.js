@@ -2,7 +2,8 @@
 // views.js; here they are joined with the page, the connection and the keyboard.
 import { draw, parts, point, slide } from "./board.js";
 import { button, of } from "./dom.js";
-import { LOST, live } from "./live.js";
+import { taken } from "./early.js";
+import { LOST } from "./live.js";
 import { picture } from "./scene.js";
 import {
   PATIENCE,
@@ -389,8 +390,7 @@ if (state.kind === "replay") {
   button("review")?.addEventListener("click", () => go(-Infinity));
   confirmed("ask-resign", () => send({ do: "resign" }));
   confirmed("ask-leave", () => send({ do: "leave" }));
-  send = live(
-    { about: page.dataset.about, chair: state.chair },
+  send = taken(
     (news) => {
       if (news.say !== undefined) {
         change({ refused: true });
