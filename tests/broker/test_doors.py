@@ -18,6 +18,7 @@ from dovetail.broker.core.core import Settings
 from dovetail.broker.core.local import light
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
+from dovetail.protocol.scenes import Cell, Choice, Piece, Scene, Seated
 
 pytestmark = pytest.mark.processes
 
@@ -262,19 +263,32 @@ LOOSE = st.one_of(
     st.sampled_from([np.zeros((2, 3), np.int8), np.zeros(2, ">i4"), np.float64(1), np.array(3)]),
 )
 
+SCENES: list[Any] = [
+    *(m.NIL, None, {}, Scene(), Scene(2.0, 1.0, [Cell(0.0, 0.0, name="é")], [Piece(0, "disc", 1)])),
+    Scene(choices=[Choice(3, "c", [0])], seats=[Seated("A", np.float64(2))]),
+    Scene(choices=[Choice([3], "c"), Choice({1: 2}, "d")]),
+    Scene(choices=[Choice(1 << 65, "c")]),
+    *(Scene(paths=np.zeros((1, 2), np.int64)), Scene(paths=[[{}]])),
+    *(Scene(caption=4), Scene(caption="\ud800"), Scene(palette={1: []})),  # type: ignore[arg-type, dict-item]
+]
 
-@settings(max_examples=300, deadline=None)
+
+@settings(max_examples=400, deadline=None)
 @given(
     seen=st.lists(LOOSE, max_size=3),
+    text=st.one_of(NUMBERS, st.sampled_from(["x o", "é"])),
+    scene=st.sampled_from(SCENES),
     legal=st.one_of(st.none(), st.binary(max_size=3), st.lists(NUMBERS, max_size=3)),
     reward=st.one_of(st.floats(), NUMBERS),
     over=NUMBERS,
     outcome=st.one_of(st.none(), st.lists(st.one_of(st.floats(), NUMBERS), max_size=3)),
 )
 def test_a_turn_that_goes_through_no_frame_arrives_as_through_one(
-    seen: list[Any], legal: Any, reward: Any, over: Any, outcome: Any
+    seen: list[Any], text: Any, scene: Any, legal: Any, reward: Any, over: Any, outcome: Any
 ) -> None:
     views: list[Any] = [m.View(seat, one, legal, reward) for seat, one in enumerate(seen)]
+    for view in views[:1]:
+        view.text, view.scene = text, scene
     turn = m.Turn(seats=views, to_act=[0], terminated=over, outcome=outcome)
     before = [view.observation for view in views]
     found = light(turn, m.Limits())
@@ -322,6 +336,20 @@ def test_an_array_in_another_order_arrives_in_c_order(shown: Callable[[Any], Any
     seen = found.seats[0].observation
     assert seen.flags.c_contiguous
     assert (seen == shown(board)).all()
+
+
+def test_a_scene_goes_through_no_frame_unless_something_else_lies_in_it() -> None:
+    def lightly(scene: Any, text: str | None = "x", limits: m.Limits | None = None) -> bool:
+        view = m.View(0, 1, text=text, scene=scene)
+        return light(Turn(seats=[view], to_act=[0]), limits or m.Limits()) is not None
+
+    drawn = Scene(1.0, 1.0, [Cell(0.0, 0.0)], choices=[Choice(3, "c", [0])])
+    assert lightly(drawn)
+    assert lightly(Scene(paths=np.zeros((1, 2), np.int64)))
+    assert not lightly(drawn, limits=m.Limits(depth=7))
+    assert not lightly(drawn, "é")
+    assert not lightly(Scene(choices=[Choice([3], "c")]))
+    assert not lightly(Scene(caption=4))  # type: ignore[arg-type]
 
 
 def test_legal_actions_and_scores_of_a_turn_are_those_that_a_frame_carries() -> None:

@@ -109,10 +109,13 @@ class ConnectFour(BoardGame[Configuration, ConnectFourBoard]):
     def text(self, seat: int | None = None) -> str:
         """Return the board: X began, O answers, the last disc in lower case."""
         board = self.board
-        grid = [["."] * board.columns for _ in range(board.rows)]
-        for player, mark in enumerate("XO"):
-            for row, column in zip(*np.nonzero(self._planes[player]), strict=True):
-                grid[row][column] = mark
+        grid = [
+            [
+                "X" if began else "O" if answered else "."
+                for began, answered in zip(*row, strict=True)
+            ]
+            for row in zip(*self._planes.tolist(), strict=True)
+        ]
         if board.last is not None:
             row = board.heights[board.last] - 1
             grid[row][board.last] = grid[row][board.last].lower()
@@ -133,8 +136,10 @@ class ConnectFour(BoardGame[Configuration, ConnectFourBoard]):
 
         pieces = [
             Piece(number(row, column), "disc", player)
-            for player in (0, 1)
-            for row, column in np.argwhere(self._planes[player]).tolist()
+            for player, plane in enumerate(self._planes.tolist())
+            for row, line in enumerate(plane)
+            for column, disc in enumerate(line)
+            if disc
         ]
         choices = []
         if not board.over and seat == board.mover:

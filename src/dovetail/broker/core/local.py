@@ -8,6 +8,7 @@ from sys import getrefcount
 from typing import Any
 
 import numpy as np
+from msgspec import Raw
 from msgspec.msgpack import Decoder
 
 from dovetail.broker.core.core import Core
@@ -16,6 +17,7 @@ from dovetail.peer.serving import Host
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.messages import NIL, View
+from dovetail.protocol.scenes import Scene
 from dovetail.protocol.tensors import DTYPES
 
 _AROUND = 1024
@@ -30,6 +32,9 @@ _encode = codec.encode
 _flat = Decoder(list[bool | int | float]).decode
 _numbers = Decoder(list[int]).decode
 _scores = Decoder(list[float]).decode
+_SCENE_DEPTH = 8
+"""Levels of a turn whose scenes have what their types say, and numbers for actions."""
+_scene = Decoder(Scene, ext_hook=codec.extension).decode
 
 
 class Local:
@@ -70,7 +75,7 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
     """Return what arrives of a turn; None if that must be seen from its frame.
 
     Turns whose observations are plainly numbers, lists of them, ASCII text or arrays skip the
-    frame, which takes long.
+    frame, which takes long; with ASCII text and scenes of the game beside them, too.
 
     Args:
         turn: of rules in this program.
@@ -93,8 +98,6 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
         if (
             type(view) is not View
             or view.afterstates is not NIL
-            or view.scene is not NIL
-            or view.text is not None
             or type(view.reward) is not float
             or type(view.seat) is not int
             or view.seat < 0
@@ -138,6 +141,18 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
         arriving = View(view.seat, one, legal, view.reward)
         if view.truncated is not None:
             arriving.truncated = view.truncated
+        text: Any = view.text
+        if text is not None:
+            if type(text) is not str or not text.isascii():
+                return None
+            arrays += len(text)
+            arriving.text = text
+        if view.scene is not NIL:
+            shown = _drawn(view.scene, limits)
+            if shown is None:
+                return None
+            size += len(shown)
+            arriving.scene = Raw(shown)
         views.append(arriving)
     to_act: Any = turn.to_act
     for number in to_act:
@@ -158,6 +173,21 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
     if turn.blame is not None:
         made.blame = turn.blame
     return made
+
+
+def _drawn(scene: Any, limits: m.Limits) -> bytes | None:
+    """Return the bytes of a scene that is what its types say; None if that must be seen from its
+    frame."""
+    if type(scene) is not Scene or limits.depth < _SCENE_DEPTH:
+        return None
+    try:
+        frame = _encode(scene)
+        _scene(frame)
+    except _WRONG:
+        return None
+    paths: Any = scene.paths
+    numbered = all(type(each.action) is int for each in scene.choices)
+    return frame if numbered and (paths is None or type(paths) is _ARRAY) else None
 
 
 def _arriving(view: View) -> np.ndarray[Any, Any]:
