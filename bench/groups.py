@@ -239,6 +239,19 @@ GROUPS: dict[str, Group] = {
         pin=False,
         note='"neither" has no journal, so it does not survive a kill, and no keys',
     ),
+    "openenv": Group(
+        {
+            "shared": Subject("server shared_game"),
+            OPEN_ENV: Subject("server open_env 84"),
+        },
+        [
+            Bar("Connect Four shared by two OpenEnv clients", "shared", 1_000, 1.0),
+            Bar("Connect Four shared by two OpenEnv clients", "shared", OPEN_ENV),
+        ],
+        pin=False,
+        note="steps of both clients together, each a program that plays at random; its reference is "
+        "one client of OpenEnv's own server, alone in a game that does nothing",
+    ),
     "observers": Group(
         {
             "1 watched": Subject("observed tcp 1"),

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import random
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from multiprocessing.connection import Connection
@@ -82,6 +85,47 @@ def open_env(size: str) -> Iterator[Measurement]:
         port = hear(start(_open_env_server, int(size)))
         with GenericEnvClient(base_url=f"http://127.0.0.1:{port}") as client:
             yield _episodes(client.reset, lambda: client.step({"action": 0}))
+
+
+def _seat(url: str) -> Iterator[int]:
+    """Play a seat of a shared game at random with OpenEnv's client; give each game's steps."""
+    from openenv.core import generic_client
+
+    client: Any = generic_client.GenericEnvClient(base_url=url)
+    with getattr(client, "sync", lambda: client)() as client:  # before 0.3 it is not asynchronous
+        rng = random.Random(url)
+        while True:
+            result, steps = client.reset(), 0
+            while not result.done:
+                seen = result.observation
+                steps += seen["your_turn"]
+                action = rng.choice(seen["legal_actions"]) if seen["your_turn"] else None
+                result = client.step({"action": action})
+            yield steps
+
+
+def _partner(url: str, pipe: Connection) -> None:
+    for steps in _seat(url):
+        pipe.send(steps)
+
+
+@contextlib.contextmanager
+def shared_game() -> Iterator[Measurement]:
+    """``dovetail openenv``: two programs with OpenEnv's client share Connect Four, a seat each."""
+    command = [sys.executable, "-m", "dovetail", "openenv", "--game", "connect_four"]
+    command += ["--seat", "0", "--seat", "1", "--port", "0", "--seed", "1"]
+    with (
+        children() as start,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served,
+    ):
+        try:
+            assert served.stdout is not None
+            one, other = (served.stdout.readline().split(": ")[-1].strip() for _ in range(2))
+            partner = start(_partner, other)
+            games = (steps + hear(partner) for steps in _seat(one))
+            yield functools.partial(steady, games)
+        finally:
+            served.terminate()
 
 
 def _dm_env_rpc_server(size: int, pipe: Connection) -> None:

@@ -122,8 +122,10 @@ class OpenTable(Closing):
         self._players = {seat: _Player(seat) for seat in sorted(seats)}
         self._changed = threading.Condition()
         self._watchers: list[tuple[int, Callable[[], None]]] = []
-        self._answers: queue.SimpleQueue[tuple[int, Answer]] = queue.SimpleQueue()
-        self._wake = threading.Event()
+        self._calls: queue.SimpleQueue[tuple[int, Answer] | None] = queue.SimpleQueue()
+        """Answers of the open seats, and None for whatever else wakes the table."""
+        self._taken: list[tuple[int, Answer]] = []
+        """Answers taken from there that are not sent yet."""
         self._stop = threading.Event()
         self._together = together
         self._asked: set[int] = set()
@@ -216,7 +218,7 @@ class OpenTable(Closing):
             if not is_legal(decision, action) and not force:
                 player.refused += 1
                 raise CallRefused(f"{str(action)[:60]!r} is not legal; {self._allowed(decision)}")
-            self._answer(seat, player.act(action))
+            self._calls.put((seat, player.act(action)))
 
     def resign(self, seat: int) -> None:
         """Give the game up, now or when the seat must act next.
@@ -231,11 +233,7 @@ class OpenTable(Closing):
                 raise CallRefused("the game is over")
             answer = player.resign()
             if answer is not None:
-                self._answer(seat, answer)
-
-    def _answer(self, seat: int, answer: Answer) -> None:
-        self._answers.put((seat, answer))
-        self._wake.set()
+                self._calls.put((seat, answer))
 
     def again(self, seat: int, *, seed: int | None = None, wait: float = START) -> bool:
         """Ask for the next game; return whether it began within ``wait`` seconds.
@@ -259,7 +257,7 @@ class OpenTable(Closing):
             self._asked.add(seat)
             if seed is not None and self._reseeded is None:
                 self._reseeded = seed
-            self._wake.set()
+            self._calls.put(None)
             self._changed.wait_for(lambda: player.game > number or self._failure is not None, wait)
             self._check()
             return player.game > number
@@ -291,17 +289,18 @@ class OpenTable(Closing):
             with self._changed:
                 self._watchers.remove((seat, told))
 
-    def _tell(self, seat: int | None = None) -> None:
-        """Wake those who wait for a seat, or for any; the lock is held."""
-        self._changed.notify_all()
-        for each, told in self._watchers:
-            if seat in (None, each):
-                told()
+    def _tell(self, *seats: int) -> None:
+        """Wake those who wait for seats; the lock is free, so that they find it so."""
+        with self._changed:
+            self._changed.notify_all()
+            watchers = [told for seat, told in self._watchers if seat in seats]
+        for told in watchers:
+            told()
 
     def close(self) -> None:
         """End the game and leave."""
         self._stop.set()
-        self._wake.set()
+        self._calls.put(None)
         if threading.current_thread() is not self._thread:
             self._thread.join(START)
 
@@ -375,7 +374,7 @@ class OpenTable(Closing):
         with self._changed:
             if self._failure is None:
                 self._failure = text
-            self._tell()
+        self._tell(*self.seats)
 
     def _play(self, stack: ExitStack) -> None:
         experiment, game, others = stack.enter_context(self._place())
@@ -396,9 +395,8 @@ class OpenTable(Closing):
             else:
                 agents.append(self._create(experiment, next(waiting), seat))
         self._attend(hosts)
-        with self._changed:
-            self._ready = True
-            self._tell()
+        self._ready = True
+        self._tell(*self.seats)
         index = 0
         while self._begun < self.games:
             if self._begun or self._together:
@@ -450,13 +448,18 @@ class OpenTable(Closing):
         with self._changed:
             owing = any(each.decision is not None for each in self._players.values())
         if owing or not busy:
-            self._wake.wait(PULSE if owing else BRIEF)
-        self._wake.clear()
+            self._wait(PULSE if owing else BRIEF)
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for a caller."""
+        with suppress(queue.Empty):
+            call = self._calls.get(timeout=seconds)
+            if call is not None:
+                self._taken.append(call)
 
     def _idle(self, experiment: Experiment, hosts: Hosts) -> None:
         """Keep the connections alive between games until a caller wants something."""
-        self._wake.wait(PULSE)
-        self._wake.clear()
+        self._wait(PULSE)
         experiment.wait(0.0)
         self._attend(hosts)
 
@@ -474,29 +477,31 @@ class OpenTable(Closing):
 
     def _attend(self, hosts: Hosts) -> bool:
         """Take what the broker has for the open seats; return whether there was anything."""
-        heard = False
+        heard = []
         for seat, (link, host) in hosts.items():
             messages = link.receive(0.0)  # in this program, agents think in here
             if messages:
                 with self._changed:
                     answers = host.handle(messages)
-                    self._tell(seat)
                 if answers:
                     link.send(answers)
-                heard = True
-        return heard
+                heard.append(seat)
+        if heard:
+            self._tell(*heard)
+        return bool(heard)
 
     def _send(self, hosts: Hosts) -> bool:
         """Send what callers decided; return whether there was anything."""
-        sent = False
-        while True:
-            try:
-                seat, answer = self._answers.get_nowait()
-            except queue.Empty:
-                return sent
+        with suppress(queue.Empty):
+            while True:
+                call = self._calls.get_nowait()
+                if call is not None:
+                    self._taken.append(call)
+        calls, self._taken = self._taken, []
+        for seat, answer in calls:
             link, host = hosts[seat]
             link.send(host.answer(*answer))
-            sent = True
+        return bool(calls)
 
     def _create(self, experiment: Experiment, name: str, seat: int) -> int | str:
         for each in experiment.catalogue()["agents"]:

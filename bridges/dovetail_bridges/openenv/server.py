@@ -365,6 +365,7 @@ def serve(server: OpenEnvServer, host: str, port: int, ready: Callable[[list[str
             log_level="warning",
             ws_max_size=wire.LARGEST,
             ws_ping_interval=None,  # a client that generates for minutes answers no ping
+            ws_per_message_deflate=False,  # it costs both ends more than loopback's bytes
             limit_concurrency=1024,
         )
         uvicorn.Server(config).run(sockets=[listener])

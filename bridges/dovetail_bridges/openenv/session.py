@@ -18,6 +18,8 @@ from dovetail_bridges.table import CallRefused, OpenTable
 
 LONGEST = 50.0
 """Seconds that an answer may take; OpenEnv's clients give up after 60."""
+EARLY = 0.01
+"""Seconds by which a loop's timer may be early."""
 Illegal = Literal["observe", "forfeit", "error"]
 
 
@@ -145,15 +147,17 @@ class Session:
     async def _look(self, limit: float) -> tuple[int, Decision | None, End | None]:
         """Return what the table says as soon as the seat must act or its game is over, or at the
         limit."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout_at(limit):
-                while True:
-                    self._changed.clear()  # a change after the look sets it again
-                    seen = self.table.look(self.seat, since=self._before)
-                    if seen[1] is not None or seen[2] is not None:
-                        return seen
-                    await self._changed.wait()
-        return self.table.look(self.seat, since=self._before)
+        loop = asyncio.get_running_loop()
+        late = loop.call_at(limit, self._changed.set)
+        try:
+            while True:
+                self._changed.clear()  # a change after the look sets it again
+                seen = self.table.look(self.seat, since=self._before)
+                if seen[1] is not None or seen[2] is not None or loop.time() > limit - EARLY:
+                    return seen
+                await self._changed.wait()
+        finally:
+            late.cancel()
 
     def _seen(
         self,
