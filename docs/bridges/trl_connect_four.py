@@ -51,11 +51,14 @@ class ConnectFourSeat:
         legal = ", ".join(map(str, seen["legal_actions"]))
         return f"{wrong}{seen['text']}\nColumns that are free: {legal}"
 
-    def close(self) -> None:
+    def _close(self) -> None:  # each public method is a tool that the model may call
         """End the session, which frees the server's seat."""
         self.client.close()
 
 
 def rewards(environments: list[ConnectFourSeat], **_: Any) -> list[float | None]:
-    """Return the reward of each rollout; None for a game that was cut off."""
-    return [None if each.truncated or not each.done else each.reward for each in environments]
+    """Return the reward of each rollout: -1 if its model stopped in the middle of the game, None if
+    the server cut the game off."""
+    return [
+        -1.0 if not each.done else None if each.truncated else each.reward for each in environments
+    ]

@@ -194,6 +194,7 @@ class DovetailEnv(gymnasium.Env):
         legal = info.pop("legal")
         del info["episode"]  # the broker's number, which no seed repeats
         self._text = info.get("text") or ""
+        info.setdefault("reason", "")  # some replay buffers take an absent text for NaN
         if info["over"]:
             info["blame"] = -1 if info["blame"] is None else info["blame"]
             if info["outcome"] is None:

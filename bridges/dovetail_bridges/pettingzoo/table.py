@@ -152,9 +152,9 @@ class RulesTable:
 
     def info(self) -> dict[str, Any]:
         """Return what everyone may know of the end: ``reason``, and ``outcome`` if there is one;
-        empty before."""
+        before the end ``reason`` is empty, as some replay buffers take an absent text for NaN."""
         if not self.over:
-            return {}
+            return {"reason": ""}
         scores = {} if self.outcome is None else {"outcome": self.outcome}
         return {"reason": self.reason, **scores}
 
