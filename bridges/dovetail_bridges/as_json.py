@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.json_text import write
 
 
 def as_json(value: Any) -> str:
     """Return a value as JSON with sorted keys; arrays are lists, what else JSON lacks is text.
 
+    Raises:
+        DovetailError: it is nested too deeply.
+
     >>> as_json({"b": (1, 2), "a": None})
     '{"a": null, "b": [1, 2]}'
     """
-    return write(_ordered(value))
+    try:
+        return write(_ordered(value))
+    except RecursionError:
+        raise DovetailError("an observation is nested too deeply to be written") from None
 
 
 def _ordered(value: Any) -> Any:

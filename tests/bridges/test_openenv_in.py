@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import random
+import socket
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from typing import Any
 
 import pytest
 from tests.bridges.test_openenv import SMALL, served
 from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.server import ServerConnection, serve
 
@@ -22,7 +25,7 @@ from dovetail.peer.environments.environment import IllegalAction
 from dovetail.peer.presets import preset
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Discrete, Text
-from dovetail_bridges.openenv.client import OpenEnvClient, ServerFault, addresses
+from dovetail_bridges.openenv.client import OpenEnvClient, ServerFault, addresses, schema
 from dovetail_bridges.openenv.environment import OpenEnv
 from dovetail_games.connect_four import ConnectFour
 
@@ -31,6 +34,18 @@ ACTION: dict[str, Any] = {
     "properties": {"column": {"type": "integer"}, "metadata": {"type": "object"}},
     "required": ["column"],
 }
+
+DEEP: Any = None
+for _ in range(700):
+    DEEP = [DEEP]
+LIES: dict[str, dict[str, Any]] = {
+    "reward": {"reward": "much"},
+    "nan": {"reward": float("nan")},
+    "huge": {"reward": 10**400},
+    "done": {"done": "no"},
+    "deep": {"observation": {"legal_actions": [0], "seen": DEEP}},
+}
+"""Data of answers that say what cannot be."""
 
 
 class Nim:
@@ -111,9 +126,14 @@ class Nim:
             seen = {"heap": heap, "board": [heap, player], "legal_actions": legal}
             done = heap == 0
             data = {"observation": seen, "reward": reward, "done": done}
-            if steps == 3 and self.fault == "reward":
-                data["reward"] = "much"
+            if steps == 3 and self.fault in LIES:
+                data |= LIES[self.fault]
             data["metadata"] = {"next_player": player}
+            if steps == 3 and self.fault == "flood":
+                with suppress(ConnectionClosed):
+                    while True:
+                        connection.send(json.dumps({"type": "observation", "data": data}))
+                return
             connection.send(json.dumps({"type": "observation", "data": data}))
 
 
@@ -180,10 +200,15 @@ def test_matches_wait_for_a_server_of_one_session() -> None:
         ("noise", "'not JSON' is not an answer of OpenEnv"),
         ("legal", "the legal action '17' is not among the actions, 0 to 2; give --set actions=N"),
         ("reward", "the reward 'much' is not a number"),
+        ("nan", "the reward 'nan' is not a number"),
+        ("huge", "is not a number"),
+        ("done", "done is 'no', not true or false"),
+        ("deep", "an observation is nested too deeply to be written"),
+        ("flood", "an answer of type 'observation'; expected nothing"),
     ],
 )
 def test_a_fault_of_the_server_is_no_seats_and_the_next_episode_plays(
-    fault: str, text: str
+    fault: str, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     game = Nim(fault)
     with running(game) as url:
@@ -195,8 +220,41 @@ def test_a_fault_of_the_server_is_no_seats_and_the_next_episode_plays(
             for each in run:
                 results.append(each)
                 game.fault = ""
-    assert [each.reason for each in results] == ["environment-failed", "terminated"]
+    ends = [(each.reason, each.message) for each in results]
+    assert [reason for reason, _ in ends] == ["environment-failed", "terminated"], ends
     assert (results[0].blame, text in results[0].message) == (None, True), results[0].message
+    ours = [each.getMessage() for each in caplog.records if each.name.startswith("dovetail")]
+    assert "Traceback" not in "".join(ours)  # the fault is another program's
+
+
+def test_a_schema_that_trickles_is_not_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def trickle() -> None:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+                for _ in range(200):
+                    connection.sendall(b"x")
+                    time.sleep(0.05)
+
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        begun = time.monotonic()
+        with pytest.raises(DovetailError, match="/schema cannot be read"):
+            schema(f"http://127.0.0.1:{listener.getsockname()[1]}", {}, 0.5)
+        assert time.monotonic() - begun < 5.0
+        thread.join()
+
+
+@pytest.mark.parametrize("bounds", [(5, 2), (0, 1 << 70), ("a", 3), (None, None), (0, 1e400)])
+def test_bounds_that_number_nothing_are_one_line(bounds: tuple[Any, Any]) -> None:
+    low, high = bounds
+    number = {"type": "integer", "minimum": low, "maximum": high}
+    action = {"properties": {"column": number}, "required": ["column"]}
+    numberless = pytest.raises(DovetailError, match="cannot be numbered; give --set actions=N")
+    with running(Nim(action=action)) as url, numberless:
+        played(url, 2, **BOTH)
 
 
 def test_the_schema_says_what_a_seat_chooses() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -21,7 +23,7 @@ PAGE = 4 << 20
 """Bytes of a schema."""
 
 
-class ServerFault(Exception):
+class ServerFault(DovetailError):
     """The server failed, is gone, or breaks the protocol; the text says how."""
 
 
@@ -61,12 +63,23 @@ def schema(base: str, headers: Mapping[str, str], timeout: float) -> dict[str, A
     Raises:
         DovetailError: it has none.
     """
+    parts = urlsplit(base)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     try:
-        request = urllib.request.Request(f"{base}/schema", headers=dict(headers))
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Stay())
-        with opener.open(request, timeout=timeout) as answer:
-            found = json.loads(answer.read(PAGE))
-    except (OSError, ValueError) as error:
+        with closing(kind(parts.netloc, timeout=timeout)) as connection:
+            connection.connect()
+            late = threading.Timer(timeout, connection.sock.shutdown, [socket.SHUT_RDWR])
+            late.daemon = True
+            late.start()  # a timeout of the socket is one for each byte
+            try:
+                connection.request("GET", f"{parts.path}/schema", headers=dict(headers))
+                answer = connection.getresponse()
+                if answer.status != HTTPStatus.OK:  # redirections too: the user named the server
+                    raise OSError(f"HTTP status {answer.status}")
+                found = json.loads(answer.read(PAGE))
+            finally:
+                late.cancel()
+    except (OSError, ValueError, RecursionError, HTTPException) as error:
         raise DovetailError(
             f"environment openenv: {base}/schema cannot be read ({line(str(error))}); "
             "is the server running, and does it speak OpenEnv?"
@@ -74,13 +87,6 @@ def schema(base: str, headers: Mapping[str, str], timeout: float) -> dict[str, A
     if not isinstance(found, dict) or not isinstance(found.get("action"), dict):
         raise DovetailError(f"environment openenv: {base}/schema has no schema of an action")
     return found
-
-
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """Follows no redirection: the local user has named the server."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
 
 
 class OpenEnvClient:

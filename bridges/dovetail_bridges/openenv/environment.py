@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -172,6 +173,8 @@ class OpenEnv(Environment[Options]):
                 raise ServerFault(f"the server fails at a legal action: {refusal}") from None
             raise IllegalAction(str(refusal), seat) from None
         self._turn += 1
+        if not isinstance(data.get("done"), bool | None):
+            raise ServerFault(f"done is {str(data['done'])[:40]!r}, not true or false")
         rewards = self._earned(data, seat)
         for each, reward in enumerate(rewards):
             self._totals[each] += reward
@@ -184,14 +187,17 @@ class OpenEnv(Environment[Options]):
 
     def _earned(self, data: dict[str, Any], mover: int) -> list[float]:
         """Return what each seat earned in a transition."""
-        reward = data.get("reward")
-        if not isinstance(reward, bool | int | float | None) or not math.isfinite(reward or 0.0):
+        reward, earned = data.get("reward"), math.nan
+        if isinstance(reward, bool | int | float | None):
+            with suppress(OverflowError):
+                earned = float(reward or 0.0)
+        if not math.isfinite(earned):
             raise ServerFault(f"the reward {str(reward)[:40]!r} is not a number")
         seats = len(self._players)
         if seats == 1 or self.configuration.reward_of == "all":
-            return [float(reward or 0.0)] * seats
+            return [earned] * seats
         rewards = [0.0] * seats
-        rewards[mover] = float(reward or 0.0)
+        rewards[mover] = earned
         if seats == 2 and data.get("done"):
             rewards[1 - mover] = -rewards[mover]
         return rewards
@@ -292,8 +298,7 @@ class _Action:
         whole = next((each for each in kinds if each.get("type") == "integer"), None)
         if whole is None:
             return  # text
-        low = int(whole.get("minimum", 0))
-        high = whole.get("maximum")
+        low, high = whole.get("minimum", 0), whole.get("maximum")
         if self._options.actions:
             low, high = 0, self._options.actions - 1
         elif high is None and legal and all(type(each) is int for each in legal):
@@ -303,8 +308,15 @@ class _Action:
                 "environment openenv: neither the schema nor the first position says how "
                 "many actions there are; give --set actions=N"
             )
-        self._low = low
-        self.space = spaces.Discrete(int(high) - low + 1, low)
+        try:
+            self._low = int(low)
+            self.space = spaces.Discrete(int(high) - self._low + 1, self._low)
+        except (TypeError, ValueError, OverflowError):
+            shown = f"{str(low)[:40]} to {str(high)[:40]}"
+            raise DovetailError(
+                f"environment openenv: the actions of the server, {shown}, cannot be numbered; "
+                "give --set actions=N"
+            ) from None
 
     def _kinds(self) -> list[dict[str, Any]]:
         found = self._properties.get(self.field) or {}
