@@ -20,6 +20,8 @@ from dovetail.broker.core.core import Settings
 from dovetail.broker.durable.journal import Journal
 from dovetail.broker.shell.serve import in_thread
 from dovetail.client.client import Experiment
+from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.agents.serve import serve as serve_agents
 from dovetail.peer.environments.serve import serve as serve_environments
 from dovetail.transport.endpoint import Web
 from dovetail_games.connect_four import ConnectFour
@@ -227,6 +229,38 @@ def test_a_broken_connection_is_resumed_in_the_middle_of_a_game(
             experiment.expect(["connect_four"], ["cut"], timeout=SOON)
             assert {each[1] for each in played(experiment, "cut", "cut", 2)} == {"terminated"}
         assert page.evaluate("window.sockets.length") > 3
+
+
+def test_a_suspended_page_loses_its_game_alone_and_plays_again(
+    page: Any, site: str, tmp_path: Path
+) -> None:
+    stop = threading.Event()
+    with broker(site, tmp_path) as (address, web), Experiment.connect(address) as experiment:
+        agents = threading.Thread(
+            target=serve_agents, args=([Random], address), kwargs={"stop": stop}
+        )
+        agents.start()
+        try:
+            enter(page, site, web, "page")
+            experiment.expect(["connect_four"], ["page", "random"], timeout=SOON)
+            seats = [experiment.create("page"), experiment.create("random")]
+            others = [experiment.create("random", seed=seed) for seed in (1, 2)]
+            tab = page.context.new_cdp_session(page)
+            tab.send("Debugger.enable")
+            tab.send("Debugger.pause")  # no script of the page runs, as in a tab that sleeps
+            clock = {"decision": 12.0}
+            run = experiment.run("connect_four", seats, clock=clock, retries=0, check=False)
+            beside = experiment.run("connect_four", others, episodes=20).wait()
+            assert [each.reason for each in beside] == ["terminated"] * 20
+            assert run.poll(0.0) == []  # they did not wait for it
+            [lost] = run.wait()
+            assert (lost.reason, lost.blame) == ("timeout", 0), lost
+            tab.send("Debugger.disable")  # it wakes up
+            again = played(experiment, "page", "random", 2)
+            assert {reason for _, reason, _ in again} == {"terminated"}
+        finally:
+            stop.set()
+            agents.join()
 
 
 def test_a_page_of_another_site_is_told_what_to_do(page: Any, site: str, tmp_path: Path) -> None:

@@ -20,11 +20,10 @@ class DovetailEnv(gymnasium.Env):
     """A seat in a game; the other seats are agents, whose turns pass inside ``step``.
 
     ``info`` has ``action_mask`` (int8, shape (n,), counted from 0) where the actions are numbers,
-    and at the end ``reason``, ``outcome`` (if there are scores) and ``blame`` (the seat at fault,
-    or -1).
-     A key has one type in every step, as vectors need it.  If an episode ends before the seat must
-     act, ``reset``
-    returns with ``info["over"]``, and the next ``step`` returns the end, whatever the action.
+    ``reason``, which is empty before the end, and at the end ``outcome`` (if there are scores) and
+    ``blame`` (the seat at fault, or -1).  A key has one type in every step, as vectors need it.  If
+    an episode ends before the seat must act, ``reset`` returns with ``info["over"]``, and the next
+    ``step`` returns the end, whatever the action.
 
     Args:
         game: an environment's name or class.
