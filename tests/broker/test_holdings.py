@@ -14,6 +14,8 @@ from tests.broker.test_stacked import Stack
 
 from dovetail.broker.core.decode import Intake
 from dovetail.broker.peers import holdings, limits
+from dovetail.broker.peers.holdings import full
+from dovetail.broker.peers.state import ALL
 from dovetail.broker.runs import episodes
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -390,4 +392,37 @@ def test_the_journal_has_so_many_bytes_of_each_experiments_episodes(group: bool)
     refused = table.experiment.hears(m.Error, id=9, code="limit")
     assert "bytes in the journal, and may have 5,120" in refused.message
     frames(table.experiment, m.Bye())
-    assert not table.core.broker.recorded
+    assert list(table.core.broker.recorded) == [ALL]
+
+
+def test_the_journal_has_so_many_bytes_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "RECORDS_IN_ALL", 3 * limits.RECORD)
+    table = Conversation(episodes=30)
+    table.core.broker.journalled = True
+    table.environment.says(table.spec)
+    for _ in range(30):
+        if not any(True for _ in table.core.runs):
+            break
+        table.environment.hears(m.EnvironmentStart)
+        table.environment.turns(terminated=True, outcome=[1.0, 0.0])
+    while not isinstance(done := table.experiment.heard.popleft(), m.Done):
+        pass
+    assert (done.reason, done.code) == ("failed", "limit")
+    assert "the broker's journal has " in done.message
+    assert "bytes, and may have 3,072; ask for a broker with" in done.message
+    # A new session starts at zero, but not the journal.
+    frames(table.experiment, m.Bye())
+    trial = peer(table.environment)
+    assert "may have 3,072" in table.core.broker.recorded_too_much(trial)
+    assert "may have 3,072" in full(table.core.broker, trial, "mine", 1)
+
+
+def test_states_count_among_the_bytes_of_the_journal() -> None:
+    table = Conversation()
+    broker, trial = table.core.broker, peer(table.experiment)
+    broker.journalled = True
+    trial.allowance = replace_allowance(record_bytes=10_000)
+    for _ in range(3):  # one name, again and again
+        assert not full(broker, trial, "mine", 3_000)
+        broker.store(trial, "mine", "learner", bytes(3_000), shared=False)
+    assert "episodes and states have 12,072 bytes" in full(broker, trial, "mine", 1)

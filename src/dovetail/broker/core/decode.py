@@ -46,7 +46,8 @@ class Intake:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._decoders = _decoders(core.broker.settings.limits)
+        self._limits = core.broker.settings.limits
+        self._decoders = _decoders(self._limits)
 
     def take(self, address: Address, frames: Iterable[bytes], now: float) -> None:
         """Hand the core a burst of frames from a connection.
@@ -73,11 +74,12 @@ class Intake:
         """Hand the core messages of a peer in this program, judged as if from a socket."""
         core, host = self._core, local.host
         rules = host is not None and host.role == "environment"
+        limits = self._limits
         try:
             for each in said:
                 if rules:
                     if type(each) is Turn:
-                        turn = light(each, core.broker.settings.limits)
+                        turn = light(each, limits)
                         if turn is not None:
                             core.receive(local, turn, now)
                             continue

@@ -115,6 +115,11 @@ class Journal:
         else:
             self.next = max(self.next, record.next)
 
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.path.stat().st_size
+
     def states_until(self, number: int) -> dict[str, bytes]:
         """Return the newest state under each name up to the record of a number."""
         found = {}

@@ -28,6 +28,7 @@ from dovetail.broker.durable import snapshot
 from dovetail.broker.durable.append_file import AppendFile, MappedFile, Sync
 from dovetail.broker.durable.journal import Journal
 from dovetail.broker.peers.access import Access
+from dovetail.broker.peers.state import ALL
 from dovetail.protocol import codec
 from dovetail.protocol.journal import AnyRecord
 from dovetail.protocol.logfile import Damage, Framing, framing, new_framing, scan
@@ -89,6 +90,7 @@ def fresh(settings: Settings, secret: bytes, journal: Journal | None) -> Core:
         core.broker.keepers.update(journal.keepers)
         core.broker.shared.update(journal.shared)
         core.broker.next = journal.next
+        core.broker.recorded[ALL] = journal.size
     return core
 
 

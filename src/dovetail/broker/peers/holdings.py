@@ -137,4 +137,4 @@ def full(broker: BrokerState, peer: Peer, name: str, size: int) -> str:
     if kept + size > allowance.state_bytes:
         most = f"{allowance.state_bytes:,} bytes of states"
         return f"you may store {most}, and have {kept:,}; store smaller ones in their place"
-    return ""
+    return broker.recorded_too_much(peer)

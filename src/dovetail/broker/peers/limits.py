@@ -108,7 +108,10 @@ SAVES = 2
 RECORDED = 1 << 18
 """Bytes of a run that are recorded with each of its episodes."""
 RECORDS = 64 << 30
-"""Bytes of the journal for the episodes of an experiment, or of its key; its runs fail."""
+"""Bytes of the journal for the episodes and states of an experiment, or of its key; its runs fail,
+and its states are refused."""
+RECORDS_IN_ALL = 256 << 30
+"""The same of all of them, with what the journal had when the broker was started."""
 RECORD = 1 << 10
 """Bytes of one such record besides those of its actions and of what each repeats of its run."""
 ACTIONS = 256 << 20
@@ -147,7 +150,7 @@ class Allowance(Struct, frozen=True, forbid_unknown_fields=True):
     state_bytes: Count = STATE_BYTES
     """Bytes of all of these."""
     record_bytes: Count = RECORDS
-    """Bytes of the journal for the episodes of the key."""
+    """Bytes of the journal for the episodes and states of the key."""
     peers: Count = 4_096
     """Programs with the key that are connected."""
 

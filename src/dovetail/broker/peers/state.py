@@ -60,6 +60,10 @@ class BrokerPart:
                 setattr(self, name, value)
 
 
+ALL = ""
+"""In place of an owner: all of them, also those of earlier sessions."""
+
+
 class BrokerState(BrokerPart):
     """The broker's shared state, outgoing messages and pending events."""
 
@@ -83,7 +87,8 @@ class BrokerState(BrokerPart):
         self.journalled = False
         """True if records are kept."""
         self.recorded: dict[str, int] = {}
-        """Bytes of records for each ``Peer.owner``; a session only while it lasts."""
+        """Bytes of records for each ``Peer.owner``, a session only while it lasts; those of the
+        whole journal under ``ALL``."""
         self.counters = {"turns": 0, "episodes": 0, "ignored": 0, "refused": 0}
         self.stopping = False
         self.entrant: Callable[[str], str | None] = lambda token: None
@@ -124,23 +129,37 @@ class BrokerState(BrokerPart):
             self.shared.add(name)
         else:
             self.shared.discard(name)
-        self.records.append(StateRecord(name, agent, state, key=peer.key, shared=shared))
+        self.record(peer, StateRecord(name, agent, state, key=peer.key, shared=shared), len(state))
 
     def record(self, peer: Peer, record: AnyRecord, size: int) -> None:
-        """Have an episode of a peer's run written down; ``size`` is that of its actions and run."""
+        """Have an episode or a state of a peer written down.
+
+        Args:
+            peer: the experiment whose it is.
+            record: of it.
+            size: of the state, or of the actions and of what is repeated of the run.
+        """
         self.records.append(record)
         if self.journalled:
-            owner = peer.owner
-            self.recorded[owner] = self.recorded.get(owner, 0) + size + limits.RECORD
+            for owner in (peer.owner, ALL):
+                self.recorded[owner] = self.recorded.get(owner, 0) + size + limits.RECORD
 
     def recorded_too_much(self, peer: Peer) -> str:
-        """Return why no more episodes may be played for a peer; empty if they may."""
-        size, most = self.recorded.get(peer.owner, 0), peer.allowance.record_bytes
-        if size <= most or peer.outbox.reliable:
+        """Return why nothing more of a peer may be recorded; empty if it may."""
+        if peer.outbox.reliable:
             return ""
-        return (
-            f"the episodes of your runs have {size:,} bytes in the journal, and may have {most:,}"
-        )
+        size, most = self.recorded.get(peer.owner, 0), peer.allowance.record_bytes
+        if size > most:
+            text = f"your episodes and states have {size:,} bytes in the journal"
+            return f"{text}, and may have {most:,}"
+        whole = self.recorded.get(ALL, 0)
+        if whole > limits.RECORDS_IN_ALL:
+            return (
+                f"the broker's journal has {whole:,} bytes, and may have "
+                f"{limits.RECORDS_IN_ALL:,}; "
+                "ask for a broker with another --journal"
+            )
+        return ""
 
     def admits(self, public: str) -> bool:
         """Return whether a program with this public key may connect."""

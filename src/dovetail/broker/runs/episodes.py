@@ -160,8 +160,17 @@ class Episodes(BrokerPart):
             peer.outbox.answered(seat.init)
             seat.init = 0
         ending = episode.acted(number, action, now)
-        # What is thought is not kept, and may be much.
-        size = len(codec.encode(action.action)) if action.thoughts is not None else peer.size
+        if peer.size:  # else a number of an agent in this program
+            ending = self._kept(run, play, action, peer.size, ending)
+        self._answered(run, play, ending, now)
+
+    def _kept(
+        self, run: RunState, play: Play, action: m.Action, size: int, ending: Ending | None
+    ) -> Ending | None:
+        """Count what the broker keeps of an action of ``size`` bytes; return how the episode ends,
+        if it does."""
+        if action.thoughts is not None:  # they are not kept, and may be much
+            size = len(codec.encode(action.action))
         play.size += size
         many = size > COUNTED or type(action.action) in (list, dict)
         play.actions += grown(action.action, size) if many else size
@@ -172,7 +181,7 @@ class Episodes(BrokerPart):
             ending = Ending("truncated", message=text)
         if play.latest + play.actions - play.held > COUNTED:
             ending = ending or self._counted(run, play)
-        self._answered(run, play, ending, now)
+        return ending
 
     def _counted(self, run: RunState, play: Play) -> Ending | None:
         """Count what the broker keeps of an episode; return how it ends if that is too much."""

@@ -155,22 +155,23 @@ class Server:
         core, said = self.core, self._local
         self._exchanging = True
         until = min(core.deadline(), now + EXACT)
+        intake, live, clock = self._intake, self._live, time.monotonic
         for _ in range(ROUNDS):
             if not said or self._told or self._held.said:
                 break
             for _ in range(len(said)):
                 local, messages = said.popleft()
-                if self._live is None:
-                    self._intake.hear(local, messages, now)
+                if live is None:
+                    intake.hear(local, messages, now)
                     continue
                 frames = [local.frame(message, core) for message in messages]
-                self._live.events.append((now, [self._live.name(local), *frames]))
-                self._intake.take(local, frames, now)
+                live.events.append((now, [live.name(local), *frames]))
+                intake.take(local, frames, now)
             if now >= until and now >= core.deadline():
                 self._tick(now)
             if not self._pass_on():
                 self._commit(now)
-            now = self._last = time.monotonic() + self._offset  # what hosts took counts
+            now = self._last = clock() + self._offset  # what hosts took counts
         self._exchanging = False
         return now
 
