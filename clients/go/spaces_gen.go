@@ -29,9 +29,9 @@ func newSpace(kind string) Space {
 
 // Discrete is a space. The integers `start` .. `start + n - 1`.
 type Discrete struct {
-	// How many integers.
+	// The number of integers.
 	N int64
-	// The lowest one.
+	// The lowest integer.
 	Start int64
 }
 
@@ -43,13 +43,13 @@ func (m *Discrete) wire(w *wire) {
 
 func (*Discrete) variant() string { return "Discrete" }
 
-// Box is a space. Arrays of a shape and dtype, with bounds for all elements or one each.
+// Box is a space. Arrays of a shape and dtype, with common bounds or bounds for each element.
 type Box struct {
 	// The length of each dimension; empty for one number.
 	Shape []int
-	// The least value of every element, or nested arrays with one of each. Nil stands for -∞.
+	// The lower bound of every element, or a nested array with a bound for each. Nil stands for -∞.
 	Low any
-	// The greatest value of every element, or nested arrays with one of each. Nil stands for ∞.
+	// The upper bound of every element, or a nested array with a bound for each. Nil stands for ∞.
 	High any
 	// A dtype of the section Tensors. Empty stands for "float32".
 	DType DType
@@ -67,7 +67,7 @@ func (*Box) variant() string { return "Box" }
 
 // MultiDiscrete is a space. Vectors of integers, element i in 0 .. `nvec[i] - 1`.
 type MultiDiscrete struct {
-	// For each element, how many values it has, from 0.
+	// The number of values of each element, counted from 0.
 	NVec []int64
 }
 
@@ -91,13 +91,13 @@ func (m *MultiBinary) wire(w *wire) {
 
 func (*MultiBinary) variant() string { return "MultiBinary" }
 
-// Text is a space. Strings by length in characters, of the characters of `charset` if it is given.
+// Text is a space. Strings of limited length, of the characters in `charset` if given.
 type Text struct {
-	// The most characters (Unicode code points).
+	// The maximum number of characters (Unicode code points).
 	MaxLength int64
 	// The fewest.
 	MinLength int64
-	// The characters that may occur; nil: any.
+	// The characters allowed; nil allows any.
 	Charset *string
 }
 
@@ -123,7 +123,7 @@ func (m *Tuple) wire(w *wire) {
 
 func (*Tuple) variant() string { return "Tuple" }
 
-// Dict is a space. Maps with one value of each space by its key.
+// Dict is a space. Maps with one value of each space, under its key.
 type Dict struct {
 	// The space of each key.
 	Spaces map[string]Space
@@ -135,11 +135,11 @@ func (m *Dict) wire(w *wire) {
 
 func (*Dict) variant() string { return "Dict" }
 
-// Sequence is a space. Sequences of any length up to a greatest one, every value of one space.
+// Sequence is a space. Sequences of limited length whose elements all belong to one space.
 type Sequence struct {
 	// The space of every element.
 	Element Space
-	// The most elements.
+	// The maximum number of elements.
 	MaxLength int64
 	// The fewest.
 	MinLength int64

@@ -53,15 +53,15 @@ WORDS: dict[str, dict[str, str]] = {
 
 
 class DovetailError(Exception):
-    """Anything a user can meet: ``str(error)`` is one line that says what, where and what to do."""
+    """The base of all errors; ``str(error)`` is one line: what failed, where, and what to do."""
 
 
 class ProtocolError(DovetailError):
     """A message that the contract refuses.
 
-    ``code`` is one of SPEC.md's error codes; ``kind`` the message's type and ``about`` what it
-    names of ``version``, ``id``, ``match``, ``episode``, ``turn``, ``seat``, ``answers`` and
-    ``seq``, where either can be read.
+    ``code`` is one of SPEC.md's error codes.  If they can be read, ``kind`` is the message's type
+    and ``about`` holds its ``version``, ``id``, ``match``, ``episode``, ``turn``, ``seat``,
+    ``answers`` and ``seq``.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ProtocolError(DovetailError):
 
 
 class Refused(DovetailError):
-    """A request that the broker, or whom it was for, refused with an ``error``.
+    """A request that the broker or its addressee refused with an ``error``.
 
     ``code`` is one of SPEC.md's error codes, or one of a later version.
     """
@@ -91,23 +91,23 @@ class Refused(DovetailError):
 
 
 class Forfeit(Refused):
-    """Raised at a decision by an agent whose player, such as an engine, failed.
+    """Raised by an agent at a decision if its player, such as an engine, failed.
 
     Args:
-        code: ``timeout`` if the player was too slow, which costs what a late answer does;
-            ``unavailable`` if it is gone or gives no answer, which costs the game.
+        code: ``timeout`` if the player was too slow, which counts as a late answer;
+            ``unavailable`` if it is gone or does not answer, which loses the game.
         message: one line that says which player failed, and how.
     """
 
 
 class NoLookahead(DovetailError):
-    """An environment cannot show what would follow; the text says why."""
+    """An environment does not support lookahead here; the text says why."""
 
 
 class IllegalAction(DovetailError):
     """The rules refuse an action; the text names it and what is legal.
 
-    ``seat`` is the seat whose action it is, if it is one seat's.
+    ``seat`` is the seat that acted, if it is a single one.
     """
 
     def __init__(self, message: str, seat: int | None = None) -> None:

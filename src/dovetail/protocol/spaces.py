@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dovetail.protocol.tensors import DTYPES
 
 INTEGERS = 1 << 63
-"""An integer of a space is below, and at least minus that: what 64 bits hold."""
+"""Integers of a space are at least ``-INTEGERS`` and less than ``INTEGERS``, to fit 64 bits."""
 
 Shape = list[Annotated[int, Meta(ge=0)]]
 Bound = float | list[Any]
@@ -34,8 +34,8 @@ def _is_int(value: Any) -> bool:
 
 
 def _numbers(value: Any, shape: Shape, out: list[Any]) -> bool:
-    """Append the numbers in nested lists of a shape to ``out``; return whether ``value`` is
-    that."""
+    """Flatten nested lists into ``out``; return whether ``value`` has the shape and holds only
+    numbers."""
     if not shape:
         if isinstance(value, np.generic):
             value = value.item()  # as it travels
@@ -47,7 +47,7 @@ def _numbers(value: Any, shape: Shape, out: list[Any]) -> bool:
 
 
 def _listed(value: Any, shape: Shape, kinds: type | UnionType) -> NDArray[Any] | None:
-    """Return nested lists of a shape as an array of objects; None if an element is of another kind.
+    """Return nested lists of a shape as an array of objects; None if an element has another type.
 
     A boolean is not an integer here.
     """
@@ -63,8 +63,7 @@ def _listed(value: Any, shape: Shape, kinds: type | UnionType) -> NDArray[Any] |
 
 
 def _elements(value: Any, shape: Shape, dtype: np.dtype[Any]) -> NDArray[Any] | None:
-    """Return a value as an array of a shape and dtype; None if it is none, or that cannot hold
-    it."""
+    """Convert a value to an array of a shape and dtype; return None if it does not fit."""
     if isinstance(value, np.ndarray):
         return value if value.shape == tuple(shape) and value.dtype.name == dtype.name else None
     kinds = {"b": bool, "f": int | float}.get(dtype.kind, int)
@@ -80,13 +79,13 @@ def _elements(value: Any, shape: Shape, dtype: np.dtype[Any]) -> NDArray[Any] | 
 
 
 def _rounded(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return numbers as the nearest ones of a dtype of floats; what is too large is infinite."""
+    """Round numbers to a floating-point dtype; those out of its range become infinite."""
     with np.errstate(over="ignore"):
         return np.asarray(_doubles(values)).astype(dtype)
 
 
 def _doubles(values: Any) -> NDArray[Any]:
-    """Return numbers as floats of 64 bits; an integer may be larger than any of them."""
+    """Convert numbers to 64-bit floats; integers beyond their range become infinite."""
     try:
         return np.asarray(values, np.float64)
     except OverflowError:
@@ -102,8 +101,8 @@ def _double(number: float) -> float:
 
 
 def _within(array: NDArray[Any], low: Any, high: Any) -> bool:
-    """Return whether elements are within bounds: numbers, or arrays with one of each.  Integers
-    compare exactly."""
+    """Return whether elements are within bounds, each a number or an array. Integers compare
+    exactly."""
     if array.size == 0:
         return True
     if isinstance(low, np.ndarray):
@@ -134,9 +133,9 @@ class Discrete(_Space, frozen=True):
     """The integers ``start`` .. ``start + n - 1``."""
 
     n: Annotated[int, Meta(ge=1)]
-    """How many integers."""
+    """The number of integers."""
     start: int = 0
-    """The lowest one."""
+    """The lowest integer."""
 
     def __post_init__(self) -> None:
         _integer(self.n, "n of Discrete", 1)
@@ -153,14 +152,14 @@ class Discrete(_Space, frozen=True):
 
 
 class Box(_Space, frozen=True):
-    """Arrays of a shape and dtype, with bounds for all elements or one each."""
+    """Arrays of a shape and dtype, with common bounds or bounds for each element."""
 
     shape: Shape
     """The length of each dimension; empty for one number."""
     low: Bound = -math.inf
-    """The least value of every element, or nested arrays with one of each."""
+    """The lower bound of every element, or a nested array with a bound for each."""
     high: Bound = math.inf
-    """The greatest value of every element, or nested arrays with one of each."""
+    """The upper bound of every element, or a nested array with a bound for each."""
     dtype: str = "float32"
     """A dtype of the section Tensors."""
 
@@ -186,7 +185,7 @@ class Box(_Space, frozen=True):
         return not (array is None or low is None or high is None) and _within(array, low, high)
 
     def _bound(self, bound: Bound, dtype: np.dtype[Any]) -> Any:
-        """Return a bound as a number or an array of the shape; None if it fits no array of it."""
+        """Return a bound as a number or an array of the shape; None if it has another shape."""
         found = _listed(bound, self.shape if isinstance(bound, list) else [], int | float)
         if found is None:
             return None
@@ -199,7 +198,7 @@ class MultiDiscrete(_Space, frozen=True):
     """Vectors of integers, element i in 0 .. ``nvec[i] - 1``."""
 
     nvec: list[Annotated[int, Meta(ge=1)]]
-    """For each element, how many values it has, from 0."""
+    """The number of values of each element, counted from 0."""
 
     def __post_init__(self) -> None:
         _lengths(self.nvec, "nvec of MultiDiscrete", 1)
@@ -234,14 +233,14 @@ class MultiBinary(_Space, frozen=True):
 
 
 class Text(_Space, frozen=True):
-    """Strings by length in characters, of the characters of ``charset`` if it is given."""
+    """Strings of limited length, of the characters in ``charset`` if given."""
 
     max_length: Annotated[int, Meta(ge=0)]
-    """The most characters (Unicode code points)."""
+    """The maximum number of characters (Unicode code points)."""
     min_length: Annotated[int, Meta(ge=0)] = 0
     """The fewest."""
     charset: str | None = None
-    """The characters that may occur; nil: any."""
+    """The characters allowed; nil allows any."""
 
     def contains(self, value: Any) -> bool:
         return (
@@ -266,7 +265,7 @@ class Tuple(_Space, frozen=True):
 
 
 class Dict(_Space, frozen=True):
-    """Maps with one value of each space by its key."""
+    """Maps with one value of each space, under its key."""
 
     spaces: dict[str, Space]
     """The space of each key."""
@@ -285,12 +284,12 @@ class Dict(_Space, frozen=True):
 
 
 class Sequence(_Space, frozen=True):
-    """Sequences of any length up to a greatest one, every value of one space."""
+    """Sequences of limited length whose elements all belong to one space."""
 
     element: Space
     """The space of every element."""
     max_length: Annotated[int, Meta(ge=0)]
-    """The most elements."""
+    """The maximum number of elements."""
     min_length: Annotated[int, Meta(ge=0)] = 0
     """The fewest."""
 

@@ -40,20 +40,20 @@ namespace spaces {
 /// The integers `start` .. `start + n - 1`.
 struct Discrete {
     static constexpr const char* kind = "Discrete";
-    /// How many integers. At least 1.
+    /// The number of integers. At least 1.
     std::int64_t n = 0;
-    /// The lowest one.
+    /// The lowest integer.
     std::int64_t start = 0;
 };
 
-/// Arrays of a shape and dtype, with bounds for all elements or one each.
+/// Arrays of a shape and dtype, with common bounds or bounds for each element.
 struct Box {
     static constexpr const char* kind = "Box";
     /// The length of each dimension; empty for one number. Each at least 0.
     std::vector<std::int64_t> shape = {};
-    /// The least value of every element, or nested arrays with one of each.
+    /// The lower bound of every element, or a nested array with a bound for each.
     Value low = -std::numeric_limits<double>::infinity();
-    /// The greatest value of every element, or nested arrays with one of each.
+    /// The upper bound of every element, or a nested array with a bound for each.
     Value high = std::numeric_limits<double>::infinity();
     /// A dtype of the section Tensors.
     std::string dtype = "float32";
@@ -62,7 +62,7 @@ struct Box {
 /// Vectors of integers, element i in 0 .. `nvec[i] - 1`.
 struct MultiDiscrete {
     static constexpr const char* kind = "MultiDiscrete";
-    /// For each element, how many values it has, from 0. Each at least 1.
+    /// The number of values of each element, counted from 0. Each at least 1.
     std::vector<std::int64_t> nvec = {};
 };
 
@@ -73,14 +73,14 @@ struct MultiBinary {
     std::vector<std::int64_t> shape = {};
 };
 
-/// Strings by length in characters, of the characters of `charset` if it is given.
+/// Strings of limited length, of the characters in `charset` if given.
 struct Text {
     static constexpr const char* kind = "Text";
-    /// The most characters (Unicode code points). At least 0.
+    /// The maximum number of characters (Unicode code points). At least 0.
     std::int64_t max_length = 0;
     /// The fewest. At least 0.
     std::int64_t min_length = 0;
-    /// The characters that may occur; nil: any.
+    /// The characters allowed; nil allows any.
     std::optional<std::string> charset = {};
 };
 
@@ -91,19 +91,19 @@ struct Tuple {
     std::vector<Space> spaces = {};
 };
 
-/// Maps with one value of each space by its key.
+/// Maps with one value of each space, under its key.
 struct Dict {
     static constexpr const char* kind = "Dict";
     /// The space of each key.
     std::vector<std::pair<std::string, Space>> spaces = {};
 };
 
-/// Sequences of any length up to a greatest one, every value of one space.
+/// Sequences of limited length whose elements all belong to one space.
 struct Sequence {
     static constexpr const char* kind = "Sequence";
     /// The space of every element.
     Boxed<Space> element = {};
-    /// The most elements. At least 0.
+    /// The maximum number of elements. At least 0.
     std::int64_t max_length = 0;
     /// The fewest. At least 0.
     std::int64_t min_length = 0;

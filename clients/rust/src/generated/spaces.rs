@@ -11,19 +11,19 @@ use std::collections::BTreeMap;
 pub enum Space {
     /// The integers `start` .. `start + n - 1`.
     Discrete(Discrete),
-    /// Arrays of a shape and dtype, with bounds for all elements or one each.
+    /// Arrays of a shape and dtype, with common bounds or bounds for each element.
     Box(Box),
     /// Vectors of integers, element i in 0 .. `nvec[i] - 1`.
     MultiDiscrete(MultiDiscrete),
     /// Arrays of zeros and ones of a shape.
     MultiBinary(MultiBinary),
-    /// Strings by length in characters, of the characters of `charset` if it is given.
+    /// Strings of limited length, of the characters in `charset` if given.
     Text(Text),
     /// Sequences with one value of each space.
     Tuple(Tuple),
-    /// Maps with one value of each space by its key.
+    /// Maps with one value of each space, under its key.
     Dict(Dict),
-    /// Sequences of any length up to a greatest one, every value of one space.
+    /// Sequences of limited length whose elements all belong to one space.
     Sequence(Sequence),
 }
 
@@ -41,9 +41,9 @@ tagged! { Space;
 /// The integers `start` .. `start + n - 1`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Discrete {
-    /// How many integers.
+    /// The number of integers.
     pub n: u64,
-    /// The lowest one.
+    /// The lowest integer.
     pub start: i64,
 }
 
@@ -52,14 +52,14 @@ record! { Discrete "space" = "Discrete";
     start "start" = 0,
 }
 
-/// Arrays of a shape and dtype, with bounds for all elements or one each.
+/// Arrays of a shape and dtype, with common bounds or bounds for each element.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Box {
     /// The length of each dimension; empty for one number.
     pub shape: Vec<usize>,
-    /// The least value of every element, or nested arrays with one of each.
+    /// The lower bound of every element, or a nested array with a bound for each.
     pub low: Bound,
-    /// The greatest value of every element, or nested arrays with one of each.
+    /// The upper bound of every element, or a nested array with a bound for each.
     pub high: Bound,
     /// A dtype of the section Tensors.
     pub dtype: String,
@@ -75,7 +75,7 @@ record! { Box "space" = "Box";
 /// Vectors of integers, element i in 0 .. `nvec[i] - 1`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MultiDiscrete {
-    /// For each element, how many values it has, from 0.
+    /// The number of values of each element, counted from 0.
     pub nvec: Vec<u64>,
 }
 
@@ -94,14 +94,14 @@ record! { MultiBinary "space" = "MultiBinary";
     shape "shape",
 }
 
-/// Strings by length in characters, of the characters of `charset` if it is given.
+/// Strings of limited length, of the characters in `charset` if given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Text {
-    /// The most characters (Unicode code points).
+    /// The maximum number of characters (Unicode code points).
     pub max_length: u64,
     /// The fewest.
     pub min_length: u64,
-    /// The characters that may occur; `None`: any.
+    /// The characters allowed; `None` allows any.
     pub charset: Option<String>,
 }
 
@@ -122,7 +122,7 @@ record! { Tuple "space" = "Tuple";
     spaces "spaces",
 }
 
-/// Maps with one value of each space by its key.
+/// Maps with one value of each space, under its key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dict {
     /// The space of each key.
@@ -133,12 +133,12 @@ record! { Dict "space" = "Dict";
     spaces "spaces",
 }
 
-/// Sequences of any length up to a greatest one, every value of one space.
+/// Sequences of limited length whose elements all belong to one space.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sequence {
     /// The space of every element.
     pub element: std::boxed::Box<Space>,
-    /// The most elements.
+    /// The maximum number of elements.
     pub max_length: u64,
     /// The fewest.
     pub min_length: u64,

@@ -187,9 +187,9 @@ export const Code = s.oneOf<Code>(
 /** The integers `start` .. `start + n - 1`. */
 export interface Discrete {
   space: "Discrete";
-  /** How many integers. */
+  /** The number of integers. */
   n: Int;
-  /** The lowest one. */
+  /** The lowest integer. */
   start: Int;
 }
 export const Discrete = kind<Discrete>("Discrete", {
@@ -197,14 +197,14 @@ export const Discrete = kind<Discrete>("Discrete", {
   start: s.optional(s.integer, 0),
 });
 
-/** Arrays of a shape and dtype, with bounds for all elements or one each. */
+/** Arrays of a shape and dtype, with common bounds or bounds for each element. */
 export interface Box {
   space: "Box";
   /** The length of each dimension; empty for one number. */
   shape: readonly number[];
-  /** The least value of every element, or nested arrays with one of each. */
+  /** The lower bound of every element, or a nested array with a bound for each. */
   low: s.Bound;
-  /** The greatest value of every element, or nested arrays with one of each. */
+  /** The upper bound of every element, or a nested array with a bound for each. */
   high: s.Bound;
   /** A dtype of the section Tensors. */
   dtype: string;
@@ -219,7 +219,7 @@ export const Box = kind<Box>("Box", {
 /** Vectors of integers, element i in 0 .. `nvec[i] - 1`. */
 export interface MultiDiscrete {
   space: "MultiDiscrete";
-  /** For each element, how many values it has, from 0. */
+  /** The number of values of each element, counted from 0. */
   nvec: readonly Int[];
 }
 export const MultiDiscrete = kind<MultiDiscrete>("MultiDiscrete", {
@@ -236,14 +236,14 @@ export const MultiBinary = kind<MultiBinary>("MultiBinary", {
   shape: s.required(s.array(s.within(0))),
 });
 
-/** Strings by length in characters, of the characters of `charset` if it is given. */
+/** Strings of limited length, of the characters in `charset` if given. */
 export interface Text {
   space: "Text";
-  /** The most characters (Unicode code points). */
+  /** The maximum number of characters (Unicode code points). */
   max_length: number;
   /** The fewest. */
   min_length: number;
-  /** The characters that may occur; null: any. */
+  /** The characters allowed; null allows any. */
   charset: string | null;
 }
 export const Text = kind<Text>("Text", {
@@ -262,7 +262,7 @@ export const Tuple = kind<Tuple>("Tuple", {
   spaces: s.required(s.array(() => Space())),
 });
 
-/** Maps with one value of each space by its key. */
+/** Maps with one value of each space, under its key. */
 export interface Dict {
   space: "Dict";
   /** The space of each key. */
@@ -272,12 +272,12 @@ export const Dict = kind<Dict>("Dict", {
   spaces: s.required(s.map(() => Space())),
 });
 
-/** Sequences of any length up to a greatest one, every value of one space. */
+/** Sequences of limited length whose elements all belong to one space. */
 export interface Sequence {
   space: "Sequence";
   /** The space of every element. */
   element: Space;
-  /** The most elements. */
+  /** The maximum number of elements. */
   max_length: number;
   /** The fewest. */
   min_length: number;

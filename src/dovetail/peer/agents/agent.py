@@ -1,4 +1,4 @@
-"""``Agent``: what a player or learner implements.  It knows no game, socket or broker.
+"""``Agent``: the base class of players and learners.  It knows no game, socket or broker.
 
 The verbs are RL-Glue's.  The smallest agent answers ``step``:
 
@@ -88,77 +88,77 @@ class Decision(Struct, gc=False):
     turn: int
     """The number of this decision point within the episode, from 0."""
     observation: Any
-    """The observation of the seat, of its space."""
+    """The seat's observation, from its observation space."""
     legal: list[int] | None
-    """Action numbers in rising order; None if every action of the space is legal."""
+    """Legal action numbers in ascending order; None if the whole action space is legal."""
     reward: float
-    """The sum of what the seat earned since its last decision."""
+    """The sum of the seat's rewards since its last decision."""
     mode: Mode
     """In ``evaluate`` an agent must not change."""
     rng: random.Random
-    """The generator for this seat's random choices in this episode; if they all use it, the same
-    seeds give the same episode."""
+    """The generator for this seat's random choices in this episode; using no other makes episodes
+    reproducible from their seeds."""
     afterstates: Any = None
-    """One row per legal action: what the seat would observe after it (if ``needs`` asks for
-    afterstates)."""
+    """One row per legal action: the observation that would follow (if ``needs`` asks for it)."""
     text: str | None = None
-    """The position for a person to read (if ``wants`` asks)."""
+    """The position as text (if ``wants`` has ``"text"``)."""
     scene: Any = None
-    """The position to be drawn, as ``dovetail.protocol.scenes`` says (if ``wants`` asks)."""
+    """The position to draw, a scene of ``dovetail.protocol.scenes`` (if ``wants`` has
+    ``"scene"``)."""
     clock: Clock | None = None
-    """The time that the seat has, in seconds; None without a clock."""
+    """The seat's remaining time, in seconds; None without a clock."""
     seed: int = 0
     """The seed of ``rng``, for agents that use their own generators."""
     memory: Any = None
     """The agent's memory of this seat's episode: the same object until ``end``."""
     refused: int = 0
-    """For bridges: set it to how many earlier answers to this decision were illegal; the results
-    count them."""
+    """For bridges: the number of earlier illegal answers to this decision, to set for the
+    results."""
     think: bool = False
-    """True if someone who may see ``thoughts`` is watching; this must not change the action."""
+    """True if someone who may see ``thoughts`` is watching; it must not affect the action."""
     thoughts: Thoughts | None = None
-    """Set it to show watchers what the agent thinks; sent only if ``think``."""
+    """The agent's evaluation, to set for watchers; sent only if ``think`` is true."""
 
 
 class End(Struct, gc=False):
-    """The end of an episode for one seat; it comes exactly once, whatever happened."""
+    """The end of an episode for one seat, sent exactly once, whatever the reason."""
 
     seat: Seat
     """The seat whose episode ends."""
     episode: int
     """The broker's number of the episode."""
     reward: float
-    """The sum of what the seat earned since its last decision."""
+    """The sum of the seat's rewards since its last decision."""
     observation: Any
-    """The last observation of the seat; None if it has none."""
+    """The seat's final observation; None if the environment gave none."""
     outcome: list[float] | None
-    """A score per seat: 1 won, 0 lost, shared when drawn; None if there are none."""
+    """A score per seat: 1 for a win, 0 for a loss, shared if drawn; None if the game is not
+    scored."""
     reason: Reason
-    """The reason why the episode ended; ``truncated`` if a limit ended it in place of the rules."""
+    """The reason for the end; ``truncated`` if a limit outside the rules ended the episode."""
     blame: int | None
-    """The seat at fault; None if none is."""
+    """The seat at fault; None if there is none."""
     total: float
-    """The return: all rewards of the seat in this episode."""
+    """The return: the sum of the seat's rewards in this episode."""
     decisions: int
-    """The number of decisions of the seat."""
+    """The number of decisions that the seat was given."""
     mode: Mode
     """In ``evaluate`` an agent must not change."""
     text: str | None = None
-    """The last position for a person to read (if ``wants`` asks)."""
+    """The final position as text (if ``wants`` has ``"text"``)."""
     scene: Any = None
-    """The last position to be drawn (if ``wants`` asks)."""
+    """The final position to draw (if ``wants`` has ``"scene"``)."""
     memory: Any = None
-    """As in the seat's decisions; a new one if it had none."""
+    """The memory of the seat's decisions; a new one if it had no decision."""
 
     @property
     def interrupted(self) -> bool:
-        """True if the episode failed or was cancelled, so that nothing can be learned from how it
-        ended."""
+        """True if the episode failed or was cancelled: its ending says nothing about the play."""
         return self.reason in INTERRUPTED
 
 
 class Lookahead(Struct, frozen=True):
-    """A question to the environment: what would follow from these lines of actions?
+    """A question to the environment: which positions do these lines of actions lead to?
 
     A ``step`` that is a generator yields it, receives a list with one ``Preview`` per line, and
     finally returns its action. The run must allow this; ``seat.lookahead`` says whether it does.
@@ -171,20 +171,20 @@ class Lookahead(Struct, frozen=True):
     """
 
     lines: Sequence[Sequence[Any]]
-    """Sequences of actions; where several seats act at once, a tuple of theirs in rising order."""
+    """Sequences of actions; where several seats act at once, a tuple of actions in order of
+    seat."""
     seed: int = 0
-    """Seeds hidden information and chance; all lines share one sample."""
+    """The seed of hidden information and chance; all lines share one sample."""
 
 
 class Agent(ABC, Generic[P]):
-    """A player.  Subclass it, answer ``step``, and ``serve`` it.
+    """The base class of agents.  Implement ``step``, then ``serve`` the class.
 
     One instance may hold several seats at once, in one episode or in up to ``capacity`` episodes.
-    What it must remember of an episode belongs in ``decision.memory``: the host makes one
-    ``Memory`` for each seat of each episode, hands it out with every decision and with the end, and
-    drops it.
+    Keep an episode's data in ``decision.memory``: the host makes one ``Memory`` for each seat of
+    each episode, passes it with every decision and with the end, then drops it.
 
-    With parameters, name their type once; the class attribute ``Parameters`` follows from it:
+    Declare parameters by naming their type; this also sets the class attribute ``Parameters``:
 
     >>> class Options(Struct, frozen=True):
     ...     epsilon: float = 0.1
@@ -195,21 +195,19 @@ class Agent(ABC, Generic[P]):
     """
 
     packages: ClassVar[tuple[str, ...]] = ()
-    """Optional packages that it requires; a program that serves it checks them at its start."""
+    """Optional packages that the agent requires; checked when a program that serves it starts."""
     name: ClassVar[str] = ""
-    """The agent type's name for others; the class name in lower case if empty."""
+    """The agent type's public name; the class name in lower case if empty."""
     Parameters: ClassVar[type[Struct]] = NoParameters
     """A msgspec struct: names, types, limits and defaults of the agent's parameters."""
     Memory: ClassVar[type[Any]] = dict
-    """Called to make the ``memory`` of a seat's episode, for example a class in which every field
-    has a default."""
+    """The factory of ``memory``, such as a class whose fields all have defaults."""
     needs: ClassVar[Needs] = Needs()
-    """Requirements of the game; the host refuses a seat in any other game before it calls
-    ``init``."""
+    """Requirements of the game; the host refuses other games without calling ``init``."""
     wants: ClassVar[Sequence[Want]] = ()
-    """``"text"`` and ``"scene"``: what the environment adds to each decision if it can."""
+    """Additions to each decision, if the environment has them: ``"text"``, ``"scene"``."""
     capacity: ClassVar[int] = 1
-    """Episodes that one instance plays at once; 0 for any number."""
+    """Maximum episodes in progress per instance; 0 for no limit."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -223,32 +221,32 @@ class Agent(ABC, Generic[P]):
 
     @classmethod
     def offered(cls) -> None:
-        """Called before a program offers this type to a broker.
+        """Check the installation before a program offers this type to a broker.
 
         Raises:
-            DovetailError: the program lacks what every such agent needs, whatever its parameters.
+            DovetailError: something is missing that every agent of this type needs.
         """
 
     @classmethod
     def check_game(cls, parameters: P, spec: Spec, lookahead: bool) -> None:
         """Check, before an agent is created, that it can play a game.
 
-        ``dovetail run`` calls it for all that a file names, before the first game.
+        ``dovetail run`` calls it for every agent of a file before the first game.
 
         Args:
-            parameters: with which the agent would be made.
-            spec: of the game.
-            lookahead: whether the run allows it.
+            parameters: the agent's parameters.
+            spec: the game's description.
+            lookahead: whether the run allows lookahead.
 
         Raises:
             DovetailError: as for ``init``.
         """
 
     def init(self, seat: Seat) -> None:
-        """Take a seat of a match that has what this agent ``needs``.
+        """Take a seat in a match; the game meets this agent's ``needs``.
 
         Raises:
-            DovetailError: this agent cannot play this game; the text says why, in one line.
+            DovetailError: this agent cannot play this game; one line says why.
         """
 
     def start(self, decision: Decision) -> Any:
@@ -257,25 +255,24 @@ class Agent(ABC, Generic[P]):
 
     @abstractmethod
     def step(self, decision: Decision) -> Any:
-        """Answer a decision with an action; as a generator it may ask with ``Lookahead`` first.
+        """Answer a decision with an action; a generator may yield ``Lookahead`` questions first.
 
-        ``RESIGN`` gives the episode up.
+        Return ``RESIGN`` to give up the episode.
         """
 
     def end(self, end: End) -> None:
-        """Called when an episode is over, also for a seat that never had to decide."""
+        """Handle the end of an episode; also called for a seat that never had a decision."""
 
     def message(self, body: Any) -> Any:
-        """Answer a message of the experiment."""
+        """Answer a message from the experiment."""
         return None
 
     def report(self, **measures: float) -> None:
-        """Put numbers such as ``loss`` or ``epsilon`` into the record of the experiment.
+        """Record numbers such as ``loss`` or ``epsilon`` in the experiment's results.
 
-        They travel with the next action of this agent; the result of that episode has the mean of
-        what was reported under each name.  Where two seats or episodes share the instance, the
-        first to act takes them.  A value that is not finite, such as
-        that of a learner that diverges, is stored as NULL.
+        They are sent with this agent's next action; the episode's result has the mean for each
+        name. If several seats or episodes share the instance, the first to act gets them.  Values
+        that are not finite, as from a diverging learner, are stored as NULL.
 
         >>> class Learner(Agent):
         ...     def step(self, decision):
@@ -296,7 +293,7 @@ class Agent(ABC, Generic[P]):
             reported[name] = total + number, count + 1
 
     def reported(self) -> dict[str, float]:
-        """Return the mean of what was reported since the last call, by name; for hosts."""
+        """Return the mean of each measure reported since the last call; for hosts."""
         reported = self.__dict__.pop("_reported", {})
         return {name: total / count for name, (total, count) in reported.items()}
 
@@ -308,7 +305,7 @@ class Agent(ABC, Generic[P]):
         """Continue from what ``save`` returned.
 
         Raises:
-            DovetailError: these bytes are not of such an agent.
+            DovetailError: the bytes are not a state of such an agent.
         """
 
     def cleanup(self) -> None:
@@ -316,7 +313,7 @@ class Agent(ABC, Generic[P]):
 
 
 class BatchAgent(Agent[P]):
-    """An agent that answers all decisions that are waiting with one call."""
+    """An agent that answers all pending decisions in one call."""
 
     @abstractmethod
     def step_batch(self, decisions: Sequence[Decision]) -> Sequence[Any]:

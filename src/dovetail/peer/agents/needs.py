@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Needs(Struct, frozen=True, kw_only=True):
-    """The requirements of an agent; a field that is left out allows anything.
+    """The requirements of an agent; fields left at their defaults allow anything.
 
     >>> from dovetail.protocol.messages import Spec
     >>> Needs(game="dominion").check("bot", Spec(name="chess"))
@@ -25,25 +25,25 @@ class Needs(Struct, frozen=True, kw_only=True):
     """
 
     game: str = ""
-    """The only game that it plays."""
+    """The only game that the agent plays."""
     seats: int = 0
     """The number of seats of the game."""
     afterstates: bool = False
-    """Afterstates with every decision; the host asks for them."""
+    """True if every decision must bring afterstates; the host requests them."""
     legal: Literal["any", "list"] = "any"
     """``list``: the legal actions with every decision, as numbers."""
     actions: Literal["any", "discrete"] = "any"
     """``discrete``: every action space is ``Discrete``, and all seats have the same."""
 
     def check(self, who: str, spec: Spec) -> None:
-        """Refuse a game that does not have what is needed.
+        """Check that a game meets the requirements.
 
         Args:
-            who: the agent, as the error names it.
-            spec: of the game.
+            who: the agent's name in the error.
+            spec: the game's description.
 
         Raises:
-            DovetailError: what is missing.
+            DovetailError: a requirement is not met; the text names it.
         """
         game = spec.name or "this game"
         if self.game and spec.name != self.game:
@@ -61,11 +61,11 @@ class Needs(Struct, frozen=True, kw_only=True):
 
     @property
     def of_decisions(self) -> bool:
-        """True if a decision can lack something."""
+        """True if decisions must be checked, too."""
         return self.legal == "list" or self.afterstates
 
     def missing(self, legal: Sequence[int] | None, afterstates: object) -> str:
-        """Return what a decision should have brought; empty if it brought everything."""
+        """Return what a decision lacks; empty if it is complete."""
         if self.legal == "list" and not legal:
             return "a list of legal actions"
         if self.afterstates and afterstates is None:

@@ -1,7 +1,7 @@
-"""``Environment``: what a game implements.  It knows no agent, socket or broker.
+"""``Environment``: the base class of games.  It knows no agent, socket or broker.
 
-The verbs are RL-Glue's.  After each transition an environment says which seats must act: one
-(turns), the same again, several (simultaneous) or none (over).
+The verbs are RL-Glue's.  After each transition an environment names the seats that must act: one,
+several at once, or none at the end.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class NoConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Environment(ABC, Generic[C]):
-    """The rules of a game.
+    """The base class of games: implement ``init``, ``start`` and ``step``.
 
     ``start`` and ``step`` return a ``Turn``, made by one of three constructors: ``Turn.ask`` (one
     seat must act), ``Turn.simultaneous`` (several) or ``Turn.end`` (the episode is over).  Do not
     change an array after you have handed it out.
 
-    With options, name their type once; the class attribute ``Configuration`` follows from it:
+    Declare options by naming their type; this also sets the class attribute ``Configuration``:
 
     >>> class Options(Struct, frozen=True):
     ...     heap: int = 7
@@ -81,14 +81,13 @@ class Environment(ABC, Generic[C]):
     """
 
     packages: ClassVar[tuple[str, ...]] = ()
-    """Optional packages that it cannot do without; a program that serves it checks them as it
-    starts."""
+    """Optional packages that the game requires; checked when a program that serves it starts."""
     name: ClassVar[str] = ""
-    """The environment's name for others; the class name in lower case if empty."""
+    """The environment's public name; the class name in lower case if empty."""
     seat_counts: ClassVar[tuple[int, ...]] = ()
-    """The numbers of seats that the game may have, for the offer; empty to declare none."""
+    """The possible numbers of seats, for the offer; empty if undeclared."""
     matches: ClassVar[int] = 0
-    """Matches that one program plays at once; 0 for any number."""
+    """Maximum matches in progress per program; 0 for no limit."""
     Configuration: ClassVar[type[Any]] = NoConfiguration
     """A msgspec struct: names, types, limits and defaults of the environment's options."""
 
@@ -103,7 +102,7 @@ class Environment(ABC, Generic[C]):
 
     @abstractmethod
     def init(self) -> Spec:
-        """Return what seats can expect; called once, before any episode.
+        """Return the game's description; called once, before any episode.
 
         Raises:
             DovetailError: the configuration is invalid; the text names the option.
@@ -115,26 +114,26 @@ class Environment(ABC, Generic[C]):
 
     @abstractmethod
     def step(self, actions: Mapping[int, Any]) -> Turn:
-        """Apply the actions of all seats that had to act, by seat.
+        """Apply one action from each seat that had to act; ``actions`` maps seats to actions.
 
         Raises:
-            IllegalAction: the rules refuse one; the episode is as before.
+            IllegalAction: the rules refuse an action; the episode is unchanged.
         """
 
     def afterstates(self, seat: int) -> Any:
-        """Return an array with one row per legal action, in their order: what ``seat`` would
-        observe."""
+        """Return an array with, for each legal action in order, the observation of ``seat`` after
+        it."""
         raise NotImplementedError
 
     def text(self, seat: int | None = None) -> str:
-        """Return the present position for a person to read.
+        """Return the current position as text.
 
-        It shows what ``seat`` may know, or what everyone may know if ``seat`` is None.
+        It shows only what ``seat`` may know; if None, what everyone may know.
         """
         return ""
 
     def scene(self, seat: int | None = None) -> Scene | None:
-        """Return the current position as a scene to draw; what it may show is as for ``text``."""
+        """Return the current position as a scene to draw, with the same secrecy as ``text``."""
         return None
 
     def fork(self, seat: int, seed: int) -> Self:
@@ -144,7 +143,7 @@ class Environment(ABC, Generic[C]):
         without hidden information and chance.
 
         Raises:
-            NoLookahead: that is not possible, now or ever.
+            NoLookahead: the game cannot be forked here, or at all.
         """
         return copy.deepcopy(self)
 
@@ -152,7 +151,7 @@ class Environment(ABC, Generic[C]):
     def rules(cls, configuration: C | None = None) -> str:
         """Return the rules for players to read, in Markdown.
 
-        They are in ``rules.md`` beside the class's module; empty if there is none.
+        The text is ``rules.md`` from the class's package; empty if there is none.
         """
         for kind in cls.__mro__:
             package = getattr(sys.modules.get(kind.__module__), "__package__", None)
@@ -165,21 +164,22 @@ class Environment(ABC, Generic[C]):
     def place(self, seat: int, observation: Any) -> None:
         """Set this environment to the position in which ``seat`` must act and sees ``observation``.
 
-        So it can be searched.  Define it only if that determines the whole position.
+        It allows search.  Define it only if an observation determines the whole position.
         """
         raise NotImplementedError
 
     @classmethod
     def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
-        """Return what plays many episodes of this game at once, as arrays.
+        """Return a player of many episodes of this game at once, in arrays; see
+        ``VectorEnvironment``.
 
-        It must play exactly as this environment does. If you return None, the host plays copies of
-        this environment.
+        It must play exactly as this environment does.  If None, the host uses copies of this
+        environment.
         """
         return None
 
     def message(self, body: Any) -> Any:
-        """Answer a message of the experiment."""
+        """Answer a message from the experiment."""
         return None
 
     def cleanup(self) -> None:

@@ -59,7 +59,8 @@ class Group:
         return turns
 
     def _named(self, slots: Column, restarts: Column) -> Column:
-        """Return the slots of a batch, rising; none may be foreign, or act and begin at once."""
+        """Return the slots of a batch, ascending; reject unknown slots and those that both act and
+        begin."""
         for column in (slots, restarts):
             if not columns.every(column.view(np.uint32) < self.slots):  # a negative one is large
                 raise ProtocolError("invalid", f"a slot is not in 0 .. {self.slots - 1}")
@@ -80,7 +81,7 @@ class Groups:
 
     @property
     def matches(self) -> list[int]:
-        """Those that have an open group."""
+        """The matches that have an open group."""
         return list(self._all)
 
     def open(self, kind: type[Environment], configuration: Any, message: m.Open) -> m.Spec:

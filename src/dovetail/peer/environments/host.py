@@ -1,4 +1,4 @@
-"""The program around environments: messages of the broker in, messages to the broker out."""
+"""Hosts environments: takes messages from the broker and returns the answers."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class _Open:
         self.seq = 0
         """The number of the frame that the last turn answers."""
         self.before = 0
-        """That of the one before, whose answer has arrived."""
+        """The number of the frame before, whose answer has arrived."""
         self.wants: list[list[m.Want]] = []
         self.watched = False
         self.scenes = False
         self.once = NOTHING
-        """For the next turn alone: the public text, and the scene."""
+        """The public text and scene to add to the next turn only."""
         self.walk: Walk | None = None
         """The game that answers the lookahead of ``walked``."""
         self.walked: tuple[int, int, int, int] | None = None
@@ -89,7 +89,7 @@ class EnvironmentHost(BaseHost):
         self._groups = Groups()
 
     def offers(self) -> list[m.Offer]:
-        """Return what this program can be asked for."""
+        """Return the environments that this program offers."""
         return [
             m.Offer(
                 name=name,
@@ -306,7 +306,7 @@ class EnvironmentHost(BaseHost):
 
 
 def _exact(turn: Any) -> bool:
-    """Return whether what the core reads of a turn has the types that it has after a socket."""
+    """Return whether the fields that the core reads have the exact types that decoding gives."""
     return (
         type(turn.to_act) is list
         and type(turn.seats) is list

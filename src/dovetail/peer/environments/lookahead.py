@@ -1,4 +1,4 @@
-"""Lookahead: what would follow from sequences of actions, played on copies of an episode."""
+"""Lookahead: plays sequences of actions on copies of an episode."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from dovetail.protocol.messages import Preview
 class Walk:
     """Plays lines of actions from one position.
 
-    A line that continues from the one before it is played from there, also if that one came in an
-    earlier call: depth-first order is cheap, and so is a play-out that asks for one action at a
-    time.
+    A line that extends the previous one continues from its end, even across calls.  This makes
+    depth-first order cheap, and play-outs that ask for one action at a time.
 
     Args:
-        root: a fork of the episode; it stays as it is.
-        to_act: the seats to act there.
-        seats: how many there are.
+        root: a fork of the episode; not modified.
+        to_act: the seats that must act there.
+        seats: the number of seats.
     """
 
     def __init__(self, root: Environment, to_act: Sequence[int], seats: int) -> None:
@@ -34,7 +33,7 @@ class Walk:
         self._done: list[Sequence[Any]] = []
 
     def previews(self, lines: Sequence[Sequence[Sequence[Any]]]) -> list[Preview]:
-        """Return what each line leads to.
+        """Return the position after each line.
 
         Args:
             lines: sequences of entries with one action for each seat to act, in their order.

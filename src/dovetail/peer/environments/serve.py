@@ -26,12 +26,12 @@ def serve(
 ) -> None:
     """Serve environments until the broker leaves or the program is told to stop.
 
-    Once connected it prints one line on standard error, or calls ``ready`` if that is given.
-    Without ``address``, ``token`` and ``key`` the environment variables DOVETAIL_BROKER,
-    DOVETAIL_TOKEN and DOVETAIL_KEY say where the broker is and how it lets this program in.
+    Once connected, print one line on standard error, or call ``ready`` if given.
+    ``address``, ``token`` and ``key`` default to the environment variables DOVETAIL_BROKER,
+    DOVETAIL_TOKEN and DOVETAIL_KEY.
 
     Raises:
-        DovetailError: there is no broker at ``address``, or it refuses this peer, or a type lacks a
+        DovetailError: no broker answers at ``address``, it refuses this peer, or a type lacks a
             method.
     """
     in_one_line()

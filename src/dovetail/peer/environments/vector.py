@@ -1,8 +1,8 @@
 """``VectorEnvironment``: many episodes of a game at once, arrays in and arrays out.
 
-What it takes and returns are the columns of SPEC.md, Stacked turns.  For a game of one seat the
-rows are the slots, and the shapes those of ``gymnasium.vector``: observations ``[slots, ...]``,
-actions ``[slots]``, rewards ``[slots, 1]``.
+Its arrays are the columns of SPEC.md, Stacked turns.  In games of one seat there is a row for each
+slot, and shapes match ``gymnasium.vector``: observations ``[slots, ...]``, actions ``[slots]``,
+rewards ``[slots, 1]``.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class Transitions(Struct):
     """The results of the last transition of some slots."""
 
     rows: Column
-    """int32 [rows]: the slot of each seat that must act, rising."""
+    """int32 [rows]: the slot of each seat that must act, ascending."""
     seats: Column
-    """int32 [rows]: the seat; seats of one slot are adjacent and rising."""
+    """int32 [rows]: the seat; seats of one slot are adjacent and ascending."""
     observations: Any
-    """An array [rows, ...] or a list: what each row observes."""
+    """An array [rows, ...] or a list: the observation of each row."""
     legal: Column | None = None
     """uint8 [rows, bytes]: the bit mask of each row; None allows the whole action space."""
     rewards: Column | None = None
-    """float64 [slots, seats]: what each seat earned; None if none did."""
+    """float64 [slots, seats]: the reward of each seat; None if all are 0."""
     over: Column | None = None
     """uint8 [slots]: ``CONTINUES``, ``TERMINATED``, ``TRUNCATED`` or ``FAILED``; None if all
     continue."""
@@ -49,25 +49,25 @@ class Transitions(Struct):
     """An array [ended, seats, ...] or a list of lists: the last observations of terminated and
     truncated slots."""
     outcomes: Column | None = None
-    """float64 [ended, seats]: their scores, NaN for none; None if there are none."""
+    """float64 [ended, seats]: the scores, NaN if not scored; None if no episode is."""
     afterstates: Any = None
-    """If asked for: an array [legal actions, ...], row by row."""
+    """If requested: an array [legal actions, ...], row by row."""
     faults: list[Fault] = []
     """The faults of the failed slots."""
     truncated: Column | None = None
-    """uint8 [ended, seats]: 1 if a limit cut the seat short, 0 if the rules ended it; None is as
-    ``over`` says."""
+    """uint8 [ended, seats]: 1 if a limit truncated the seat, 0 if the rules ended it; None follows
+    ``over``."""
 
 
 class VectorEnvironment(ABC):
     """Episodes of one game in numbered slots.
 
-    ``start`` and ``step`` change slots; ``transitions`` then says what it led to.  Both calls
-    together name each slot once at most.  An array that was handed out must not change afterwards.
+    Call ``start`` and ``step``, naming each slot at most once between them, then ``transitions``
+    for the results.  Returned arrays must not change afterwards.
 
     Args:
-        configuration: the options of the environment, as its ``Configuration``.
-        slots: how many episodes are played at once.
+        configuration: the environment's options, an instance of its ``Configuration``.
+        slots: the number of episodes played at once.
     """
 
     def __init__(self, configuration: Any, slots: int) -> None:
@@ -83,8 +83,8 @@ class VectorEnvironment(ABC):
         """Begin an episode in some slots, dropping those in progress there.
 
         Args:
-            slots: int32, rising.
-            seeds: uint64, one each.
+            slots: int32 [slots], ascending.
+            seeds: uint64 [slots].
         """
 
     @abstractmethod
@@ -92,14 +92,15 @@ class VectorEnvironment(ABC):
         """Apply the actions of all seats that had to act in some slots.
 
         Args:
-            slots: int32 [rows], rising.
+            slots: int32 [rows], ascending.
             seats: int32 [rows].
-            actions: int64 [rows]; legal by the masks.
+            actions: int64 [rows]; legal according to the masks.
         """
 
     @abstractmethod
     def transitions(self, slots: Column, *, afterstates: bool) -> Transitions:
-        """Return the results of the last ``start`` or ``step`` of some slots: int32, rising."""
+        """Return the results of the last ``start`` or ``step`` of some slots: int32 [slots],
+        ascending."""
 
     def cleanup(self) -> None:
         """Release resources, also after a failed ``init``.  No method is called after this."""
@@ -144,7 +145,7 @@ class Copies(VectorEnvironment):
                 self._turns[slot] = _fault(slot, error, "step")
 
     def _checked(self, turn: Turn) -> Turn:
-        """Return a turn, once it can be put into columns."""
+        """Check that a turn fits the columns, and return it."""
         if not isinstance(turn, Turn):
             raise DovetailError(f"the environment returned {type(turn).__name__}, not a Turn")
         if (turn.terminated or turn.truncated) is bool(turn.to_act):
@@ -226,7 +227,7 @@ class Copies(VectorEnvironment):
     def _row(
         self, slot: int, turn: Turn, afterstates: bool
     ) -> tuple[list[tuple[int, bytes | None]], list[Any]]:
-        """Return each seat to act with its mask, and their afterstates."""
+        """Return the seats to act, each with its mask, and their afterstates."""
         views = {view.seat: view for view in turn.seats}
         wide: list[tuple[int, bytes | None]] = []
         after: list[Any] = []
@@ -266,7 +267,7 @@ class Copies(VectorEnvironment):
 
 
 def _end(space: Discrete) -> int:
-    """Return the number after the last action."""
+    """Return the number after the highest action number."""
     return max(0, int(space.start) + int(space.n))
 
 

@@ -34,8 +34,8 @@ public sealed interface Space extends Encodable {
     /**
      * The integers {@code start} .. {@code start + n - 1}.
      *
-     * @param n How many integers.
-     * @param start The lowest one.
+     * @param n The number of integers.
+     * @param start The lowest integer.
      */
     record Discrete(long n, long start) implements Space {
         /** {@return {@code Discrete} with defaults in the other fields} */
@@ -66,11 +66,11 @@ public sealed interface Space extends Encodable {
     }
 
     /**
-     * Arrays of a shape and dtype, with bounds for all elements or one each.
+     * Arrays of a shape and dtype, with common bounds or bounds for each element.
      *
      * @param shape The length of each dimension; empty for one number.
-     * @param low The least value of every element, or nested arrays with one of each.
-     * @param high The greatest value of every element, or nested arrays with one of each.
+     * @param low The lower bound of every element, or a nested array with a bound for each.
+     * @param high The upper bound of every element, or a nested array with a bound for each.
      * @param dtype A dtype of the section Tensors.
      */
     record Box(long[] shape, Object low, Object high, String dtype) implements Space {
@@ -118,7 +118,7 @@ public sealed interface Space extends Encodable {
     /**
      * Vectors of integers, element i in 0 .. {@code nvec[i] - 1}.
      *
-     * @param nvec For each element, how many values it has, from 0.
+     * @param nvec The number of values of each element, counted from 0.
      */
     record MultiDiscrete(long[] nvec) implements Space {
         /** {@return {@code MultiDiscrete} with these fields} */
@@ -168,11 +168,11 @@ public sealed interface Space extends Encodable {
     }
 
     /**
-     * Strings by length in characters, of the characters of {@code charset} if it is given.
+     * Strings of limited length, of the characters in {@code charset} if given.
      *
-     * @param maxLength The most characters (Unicode code points).
+     * @param maxLength The maximum number of characters (Unicode code points).
      * @param minLength The fewest.
-     * @param charset The characters that may occur; null: any.
+     * @param charset The characters allowed; null allows any.
      */
     record Text(long maxLength, long minLength, String charset) implements Space {
         /** {@return {@code Text} with defaults in the other fields} */
@@ -236,7 +236,7 @@ public sealed interface Space extends Encodable {
     }
 
     /**
-     * Maps with one value of each space by its key.
+     * Maps with one value of each space, under its key.
      *
      * @param spaces The space of each key.
      */
@@ -262,10 +262,10 @@ public sealed interface Space extends Encodable {
     }
 
     /**
-     * Sequences of any length up to a greatest one, every value of one space.
+     * Sequences of limited length whose elements all belong to one space.
      *
      * @param element The space of every element.
-     * @param maxLength The most elements.
+     * @param maxLength The maximum number of elements.
      * @param minLength The fewest.
      */
     record Sequence(Space element, long maxLength, long minLength) implements Space {
