@@ -48,7 +48,7 @@ func toAgent(kind string) Message {
 // Create is the message "create" to an agent. Creates an agent instance of a type that the peer
 // offers; answered with `reply`.
 type Create struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The broker's number for the new instance.
 	Instance int64
@@ -56,7 +56,7 @@ type Create struct {
 	Agent string
 	// Options by name; the others keep their defaults.
 	Parameters map[string]any
-	// Seeds the agent's random choices outside episodes.
+	// The seed of the agent's random choices outside episodes.
 	Seed int64
 	// The state to start from: bytes of an earlier `saved`.
 	State []byte
@@ -127,7 +127,7 @@ type AgentStart struct {
 	Seat int
 	// The turn; the `action` repeats it.
 	Turn int
-	// Seeds this seat's random choices in this episode.
+	// The seed of this seat's random choices in this episode.
 	Seed int64
 	// In `evaluate` the agent must not learn. Empty stands for ModeLearn.
 	Mode Mode
@@ -149,7 +149,7 @@ type AgentStart struct {
 	Reward float64
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
-	// True if a watcher may see the `thoughts` of the answer; it must not change the answer.
+	// True if a watcher may see the answer's `thoughts`; it must not affect the action.
 	Think bool
 }
 
@@ -203,7 +203,7 @@ type AgentStep struct {
 	Clock *Clock
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
-	// True if a watcher may see the `thoughts` of the answer; it must not change the answer.
+	// True if a watcher may see the answer's `thoughts`; it must not affect the action.
 	Think bool
 }
 
@@ -290,17 +290,18 @@ type AgentSteps struct {
 	Instance int64
 	// The number of the batch in the group; the `actions` repeats it.
 	Batch int64
-	// Tensor int32 [rows]: the slot of each decision, rising.
+	// Tensor int32 [rows]: the slot of each decision, ascending.
 	Slots any
-	// Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+	// Tensor int32 [rows]: its seat; seats of one slot are adjacent and ascending.
 	Seats any
 	// Tensor int32 [rows]: its turn.
 	Turns any
-	// A tensor [rows, ...], or an array of one value per row: what is observed.
+	// A tensor [rows, ...], or an array of one value per row: the observations.
 	Observations any
-	// Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space.
+	// Tensor uint8 [rows, bytes]: the legal actions of each row as a bit mask; nil allows the whole
+	// action space.
 	Legal any
-	// If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row.
+	// If wanted: a tensor [legal, ...] of the observations after each legal action, row by row.
 	Afterstates any
 	// Tensor float64 [rows]: the sum of the seat's rewards since its last decision; nil for 0.
 	Rewards any
@@ -309,7 +310,7 @@ type AgentSteps struct {
 	Starts any
 	// Tensor int64 [first]: the broker's numbers of these episodes.
 	Episodes any
-	// Tensor uint64 [first]: what seeds the seat's random choices in each of them.
+	// Tensor uint64 [first]: the seed of the seat's random choices in each of them.
 	Seeds any
 	// In `evaluate` the agent must not learn. Empty stands for ModeLearn.
 	Mode Mode
@@ -414,14 +415,13 @@ type Actions struct {
 	Seats any
 	// Tensor int64 [rows]: the action number of each.
 	Actions any
-	// The rows, from 0, that give their episode up instead.
+	// The rows, from 0, that give up their episode instead.
 	Resigns []int64
 	// Tensor int32 [rows]: how many earlier answers were illegal, as in `action`; nil for none.
 	Refused any
-	// An array with a map for each row: what the agent measured since its last answer; nil for
-	// nothing.
+	// An array with a map for each row: the agent's measures since its last answer; nil for none.
 	Measures any
-	// The decisions at which the agent failed, instead of their action.
+	// The decisions at which the agent failed, in place of their actions.
 	Faults []Fault
 }
 
@@ -446,7 +446,7 @@ type Thoughts struct {
 	// The value of each legal action, in their order, in the agent's own unit: NaN if unknown, empty
 	// if all are.
 	Values []float64
-	// With what probability the agent plays each legal action, in their order; empty if unknown.
+	// The probability that the agent plays each legal action, in their order; empty if unknown.
 	Probabilities []float64
 	// The actions that the agent expects, its own first.
 	Line []any
@@ -478,7 +478,7 @@ type Action struct {
 	Measures map[string]float64
 	// For watchers, if the decision asks for it with `think`.
 	Thoughts *Thoughts
-	// Gives the episode up instead; `action` is then ignored.
+	// True to give up the episode instead; `action` is then ignored.
 	Resign bool
 }
 
@@ -495,10 +495,10 @@ func (m *Action) wire(w *wire) {
 
 func (*Action) kind() string { return "action" }
 
-// AgentLookahead is the message "lookahead" from an agent. Asks what would follow from the position
-// in which the seat must act. The reply's `body` is a list of `Preview`, one for each line.
+// AgentLookahead is the message "lookahead" from an agent. Asks which positions would follow from
+// the one in which the seat must act. The reply's `body` is a list of `Preview`, one for each line.
 type AgentLookahead struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The episode.
 	Episode int64
@@ -508,7 +508,7 @@ type AgentLookahead struct {
 	Turn int
 	// Sequences of joint actions: at each step, one action per seat in `to_act`, in that order.
 	Lines [][][]any
-	// Seeds what the seat cannot know, and chance: all lines share one draw.
+	// The seed of chance and of what the seat cannot know; all lines share one sample.
 	Seed int64
 }
 
@@ -526,11 +526,11 @@ func (*AgentLookahead) kind() string { return "lookahead" }
 // AgentMessage is the message "message" to an agent. A message from an experiment to an agent
 // instance; answered with `reply`.
 type AgentMessage struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The agent.
 	Instance int64
-	// Any value that the two sides understand.
+	// Any value that both sides understand.
 	Body any
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64

@@ -44,7 +44,7 @@ type Open struct {
 	Configuration map[string]any
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
-	// To an offer with `stacked`: how many episodes it plays at once, as a group; 0 for an ordinary
+	// For offers with `stacked`: the number of episodes to play at once, as a group; 0 for an ordinary
 	// match.
 	Slots int64
 	// True if the `turns` of the group need `afterstates`.
@@ -73,9 +73,9 @@ type EnvironmentStart struct {
 	Match int64
 	// The broker's number for the episode.
 	Episode int64
-	// Seeds everything that is random in this episode.
+	// The seed of everything random in this episode.
 	Seed int64
-	// For each seat, what to add to its views; empty if no seat wants anything.
+	// For each seat, the additions to its views; empty if there are none.
 	Wants [][]Want
 	// True to add the public `text` to each turn.
 	Watched bool
@@ -157,10 +157,10 @@ func (*Close) kind() string { return "close" }
 
 func (m *Close) seq() int64 { return m.Seq }
 
-// EnvironmentLookahead is the message "lookahead" to an environment. Asks what would follow from
-// actions, given what a seat can know; answered with `reply`.
+// EnvironmentLookahead is the message "lookahead" to an environment. Asks which positions would
+// follow from actions, given what a seat can know; answered with `reply`.
 type EnvironmentLookahead struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The episode.
 	Episode int64
@@ -170,7 +170,7 @@ type EnvironmentLookahead struct {
 	Turn int
 	// Sequences of joint actions, as in the agent's `lookahead`.
 	Lines [][][]any
-	// Seeds what the seat cannot know, and chance: all lines share one draw.
+	// The seed of chance and of what the seat cannot know; all lines share one sample.
 	Seed int64
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -194,11 +194,11 @@ func (m *EnvironmentLookahead) seq() int64 { return m.Seq }
 // EnvironmentMessage is the message "message" to an environment. A message from an experiment to an
 // environment; answered with `reply`.
 type EnvironmentMessage struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The match that the environment was made for.
 	Match int64
-	// Any value that the two sides understand.
+	// Any value that both sides understand.
 	Body any
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -223,17 +223,17 @@ type EnvironmentSteps struct {
 	Match int64
 	// The number of the batch in the group, from 0; the `turns` repeats it.
 	Batch int64
-	// Tensor int32 [rows]: the slot of each action, rising; nil if there is none.
+	// Tensor int32 [rows]: the slot of each action, ascending; nil if there are none.
 	Slots any
-	// Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+	// Tensor int32 [rows]: its seat; seats of one slot are adjacent and ascending.
 	Seats any
 	// Tensor int64 [rows]: the action.
 	Actions any
-	// Tensor int32 [begun]: the slots in which an episode begins, rising; nil if none does.
+	// Tensor int32 [begun]: the slots in which an episode begins, ascending; nil for none.
 	Restarts any
 	// Tensor int64 [begun]: the broker's number of each of these episodes.
 	Episodes any
-	// Tensor uint64 [begun]: what seeds each of them.
+	// Tensor uint64 [begun]: the seed of each of these episodes.
 	Seeds any
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -264,23 +264,24 @@ type Turns struct {
 	Match int64
 	// The batch that it answers.
 	Batch int64
-	// Tensor int32 [slots]: those of the batch, each once, rising.
+	// Tensor int32 [slots]: the slots of the batch, each once, ascending.
 	Slots any
-	// Tensor float64 [slots, seats]: what each seat earned in the transition; nil if all is 0.
+	// Tensor float64 [slots, seats]: each seat's reward in the transition; nil if all are 0.
 	Rewards any
 	// Tensor uint8 [slots]: 0 continues, 1 terminated, 2 truncated, 3 failed; nil if all continue.
 	Over any
-	// Tensor int32 [rows]: the slot of each seat that must act, rising; nil if none must.
+	// Tensor int32 [rows]: the slot of each seat that must act, ascending; nil if none must.
 	Rows any
-	// Tensor int32 [rows]: the seat; seats of one slot are adjacent and rising.
+	// Tensor int32 [rows]: the seat; seats of one slot are adjacent and ascending.
 	Seats any
-	// A tensor [rows, ...], or an array of one value per row: what each of them observes.
+	// A tensor [rows, ...], or an array of one value per row: the observations.
 	Observations any
-	// Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space.
+	// Tensor uint8 [rows, bytes]: the legal actions of each row as a bit mask; nil allows the whole
+	// action space.
 	Legal any
-	// If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row.
+	// If wanted: a tensor [legal, ...] of the observations after each legal action, row by row.
 	Afterstates any
-	// A tensor [ended, seats, ...], or an array of arrays: what the seats observe where `over` is 1 or
+	// A tensor [ended, seats, ...], or an array of arrays: the final observations where `over` is 1 or
 	// 2.
 	Finals any
 	// Tensor float64 [ended, seats]: the scores there, NaN where there are none; nil if there are
@@ -321,7 +322,7 @@ type Turn struct {
 	Turn int
 	// The seats that must act; empty if and only if the episode is over.
 	ToAct []int
-	// A view of each seat in `to_act` and of each that earned a reward; at the end, of every seat.
+	// A view for each seat in `to_act` or with a reward; at the end, for every seat.
 	Seats []View
 	// True if the rules ended the episode.
 	Terminated bool
@@ -333,9 +334,9 @@ type Turn struct {
 	Text *string
 	// For debugging; the broker does not pass it on.
 	Info any
-	// If asked for: the position to be drawn, as everyone may see it.
+	// If requested: the position as a scene to draw, as everyone may see it.
 	Scene any
-	// At the end: the seat that ended it by breaking a rule, if the environment has judged that.
+	// At the end: the seat that ended the episode by breaking a rule, if there is one.
 	Blame *int
 }
 

@@ -54,7 +54,7 @@ func (m *ClockRule) wire(w *wire) {
 
 // Run is the message "run" from an experiment. Plays episodes; the reply is `{"run": number}`.
 type Run struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The name of an offered environment.
 	Environment string
@@ -73,11 +73,11 @@ type Run struct {
 	// True if agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
 	// rotation share an environment seed.
 	Rotate bool
-	// How often an interrupted episode is played again. Nil stands for 1.
+	// Maximum number of times that an interrupted episode is played again. Nil stands for 1.
 	Retries *int64
 	// True if watching is forbidden.
 	Secret bool
-	// The mode of each of `agents`, if they differ; empty for `mode` for all.
+	// The mode of each of `agents`, if they differ; empty to use `mode` for all.
 	Modes []Mode
 	// Lines of joint actions with which the broker begins episodes, in place of the seats.
 	Openings [][][]any
@@ -91,7 +91,7 @@ type Run struct {
 	SaveEvery int64
 	// True if every watcher may see what the agents think; otherwise only this experiment may.
 	Thoughts bool
-	// In a stepwise run: whether each turn has the position as text. Watchers get it in any case. Nil
+	// In a stepwise run: true if each turn has the position as text. Watchers always get it. Nil
 	// stands for true.
 	Texts *bool
 	// The name of the peer that serves the environment, if several offer it; nil for any.
@@ -190,7 +190,7 @@ func (m *Run) setID(id int64) { m.ID = id }
 // Pause is the message "pause" from an experiment. Pauses or resumes a run: while paused, it starts
 // no episodes.
 type Pause struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The run; the sender must own it.
 	Run int64
@@ -210,7 +210,7 @@ func (m *Pause) setID(id int64) { m.ID = id }
 
 // Drain is the message "drain" from an experiment. Ends a run after the episodes in progress.
 type Drain struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The run; the sender must own it.
 	Run int64
@@ -227,11 +227,11 @@ func (m *Drain) setID(id int64) { m.ID = id }
 
 // Cancel is the message "cancel" from an experiment. Ends a run at once, or gives up a request.
 type Cancel struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The run; the sender must own it.
 	Run *int64
-	// Or the `id` of the request to give up; that request gets the error `cancelled`.
+	// The `id` of the request to give up, instead of a run; it gets the error `cancelled`.
 	Request *int64
 }
 
@@ -248,7 +248,7 @@ func (m *Cancel) setID(id int64) { m.ID = id }
 // ExperimentStart is the message "start" from an experiment. In a stepwise run: starts the next
 // episode; the reply is its first turn.
 type ExperimentStart struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The run; the sender must own it.
 	Run int64
@@ -269,7 +269,7 @@ func (m *ExperimentStart) setID(id int64) { m.ID = id }
 // ExperimentStep is the message "step" from an experiment. In a stepwise run: lets the seats in
 // `to_act` act once; the reply is the next turn.
 type ExperimentStep struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The run; the sender must own it.
 	Run int64
@@ -284,12 +284,12 @@ func (*ExperimentStep) kind() string { return "step" }
 
 func (m *ExperimentStep) setID(id int64) { m.ID = id }
 
-// Catalogue is the message "catalogue" from an experiment. Asks what is connected; SPEC.md defines
-// the reply.
+// Catalogue is the message "catalogue" from an experiment. Asks for the connected peers, the agents
+// and the runs; SPEC.md defines the reply.
 type Catalogue struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
-	// The entry with which the reply begins: `more` of the reply before, if there was more.
+	// The first entry of the reply: `more` from the previous reply, if there was more.
 	Start int64
 }
 
@@ -305,17 +305,17 @@ func (m *Catalogue) setID(id int64) { m.ID = id }
 // Watch is the message "watch" from an experiment. Subscribes to the turns and results of a run, or
 // of all runs.
 type Watch struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The run; nil for all runs, present and future.
 	Run *int64
 	// False unsubscribes. Nil stands for true.
 	On *bool
-	// True if turns bring the `scene` that all may see; begins with the present turns.
+	// True to receive the public `scene` with turns, beginning with the current ones.
 	Scenes bool
-	// True if turns bring what the agents think, where the run allows it.
+	// True to receive the agents' thoughts with turns, where the run allows it.
 	Thoughts bool
-	// Show at most one turn of a match in this many seconds, on average; 0 shows all turns.
+	// Minimum average time between two turns of a match, in seconds; 0 shows all turns.
 	Every float64
 }
 
@@ -335,13 +335,13 @@ func (m *Watch) setID(id int64) { m.ID = id }
 // ExperimentCreate is the message "create" from an experiment. Creates an agent instance; the reply
 // is `{"instance": number}`.
 type ExperimentCreate struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The name of an offered agent type.
 	Agent string
 	// Options by name; the others keep their defaults.
 	Parameters map[string]any
-	// Seeds the agent's random choices outside episodes.
+	// The seed of the agent's random choices outside episodes.
 	Seed int64
 	// The state to start from: bytes of an earlier `saved`.
 	State []byte
@@ -375,11 +375,11 @@ func (m *ExperimentCreate) setID(id int64) { m.ID = id }
 // ExperimentMessage is the message "message" from an experiment. Passes a message to an agent
 // instance, or to the environment of a run.
 type ExperimentMessage struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The instance to pass it to.
 	Instance *int64
-	// Or a run, whose first environment gets it.
+	// The run whose first environment gets the message, instead of an agent.
 	Run *int64
 	// Any value that the two sides understand; the `reply` carries the answer.
 	Body any
@@ -412,18 +412,18 @@ type SeatResult struct {
 	Decisions int
 	// Thinking time, from sending decisions to receiving their answers.
 	Seconds float64
-	// How many answers were late, illegal or an error.
+	// The number of answers that were late, illegal or an error.
 	Breaches int64
-	// How many actions were ignored because they were stale, repeated or for another seat.
+	// The number of actions ignored as stale, repeated or for another seat.
 	Ignored int64
 	// The sum of `action.refused`: illegal answers that a bridge caught.
 	Refused int64
 	// The mean of each of `action.measures`, over the answers that had it.
 	Measures map[string]float64
-	// Of a substitute: the number of the lost instance whose seat it has; the result is that since it
-	// took the seat.
+	// For a substitute: the number of the lost instance that it replaces; the result counts from then
+	// on.
 	StandsFor *int64
-	// Of a substitute: the first turn in which it could act.
+	// For a substitute: the first turn in which it could act.
 	Since int64
 }
 
@@ -501,12 +501,12 @@ func (*Episode) kind() string { return "episode" }
 
 func (m *Episode) seq() int64 { return m.Seq }
 
-// Episodes is the message "episodes" to an experiment. Results of a run that plays in groups,
-// together.
+// Episodes is the message "episodes" to an experiment. Several results of a run that plays in
+// groups.
 type Episodes struct {
 	// The run.
 	Run int64
-	// Results that would otherwise be an `episode` each, in the same order.
+	// The results in order, each as an `episode` would have it.
 	Results []Episode
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -523,7 +523,7 @@ func (*Episodes) kind() string { return "episodes" }
 
 func (m *Episodes) seq() int64 { return m.Seq }
 
-// Progress is the message "progress" to an experiment. Reports how far a run is.
+// Progress is the message "progress" to an experiment. Reports the progress of a run.
 type Progress struct {
 	// The run.
 	Run int64
@@ -531,7 +531,7 @@ type Progress struct {
 	Finished int64
 	// Episodes in progress.
 	Running int64
-	// Episodes that the run asked for.
+	// Episodes requested by the run.
 	Total int64
 	// If no episode could begin for 2 s: one line for a person that names what the run waits for.
 	Waiting string
@@ -593,13 +593,13 @@ type WatchedTurn struct {
 	Episode int64
 	// The number of the turn.
 	Turn int
-	// Seats that must act now.
+	// The seats that must act now.
 	ToAct []int
 	// The actions that led here.
 	Actions []SeatValue
-	// Per seat, of this transition.
+	// The reward of each seat in this transition.
 	Rewards []float64
-	// Seat and observation, in games of perfect information.
+	// Pairs of seat and observation, in games of perfect information.
 	Observations []SeatValue
 	// The agents' names, by seat.
 	Agents []string
@@ -613,15 +613,15 @@ type WatchedTurn struct {
 	Reason Reason
 	// The position as text, as everyone may see it.
 	Text *string
-	// If asked for: the position to be drawn, as everyone may see it.
+	// If requested: the position as a scene to draw, as everyone may see it.
 	Scene any
-	// If asked for and allowed: seat and `Thoughts` of those who acted.
+	// If requested and allowed: pairs of seat and `Thoughts`, for the seats that acted.
 	Thoughts []SeatValue
 	// The environment's name, as the run gave it.
 	Environment string
-	// Per seat, what is left when this is sent; empty without a clock, and at the end.
+	// The remaining time of each seat when this is sent; empty without a clock, and at the end.
 	Clocks []Clock
-	// Seats whose clocks are running.
+	// The seats whose clocks are running.
 	Running []int64
 }
 

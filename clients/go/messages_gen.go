@@ -208,28 +208,29 @@ var formDoneReason = oneOf(
 	DoneReasonFailed,
 )
 
-// Offer is part of Hello. An environment or agent type that a peer can make.
+// Offer is part of Hello. An environment or agent type that a peer offers.
 type Offer struct {
 	// The name that `run` and `create` use.
 	Name string
 	// One sentence for a person.
 	Description string
-	// The JSON Schema of each option, by name, with its `default`, which an environment also takes if
-	// it is given; that of the number of seats has `"x-seats": true`.
+	// The JSON Schema of each option, by name, with a `default` that environments also accept as a
+	// value; the number of seats is marked `"x-seats": true`.
 	Parameters map[string]any
-	// For agents: what the environment adds to this agent's decisions.
+	// For agents: the additions to each decision that the agent wants.
 	Wants []Want
-	// For agents: how many episodes one instance plays at once; 0 means any number. Nil stands for 1.
+	// For agents: maximum episodes in progress per instance; 0 for no limit. Nil stands for 1.
 	Capacity *int
-	// For agents: the program is this one agent; experiments seat it by name and do not create it.
+	// For agents: true if the program is a single agent, which experiments seat by name and do not
+	// create.
 	Instance bool
 	// For environments: the possible numbers of seats.
 	Seats []int
 	// True if it can play in groups; see SPEC.md, Stacked turns.
 	Stacked bool
-	// For environments: how many matches of it the peer plays at once; 0 means any number.
+	// For environments: maximum matches in progress at this peer; 0 for no limit.
 	Matches int64
-	// For agents: the environments that it plays, by name; empty if it may play any.
+	// For agents: the names of the environments that it plays; empty for any.
 	Games []string
 }
 
@@ -251,9 +252,9 @@ func (m *Offer) wire(w *wire) {
 type Limits struct {
 	// Bytes. Zero stands for 16777216.
 	Frame int
-	// Nested arrays and maps. Zero stands for 32.
+	// Maximum nesting of arrays and maps. Zero stands for 32.
 	Depth int
-	// Values of any kind, including map keys. Zero stands for 100000.
+	// Maximum number of values, including map keys. Zero stands for 100000.
 	Elements int
 }
 
@@ -308,14 +309,13 @@ type Welcome struct {
 	Session string
 	// The peer's name: its own, or one that the broker chose.
 	Name string
-	// True if the session that `resume` named continues; if false, everything of an earlier session is
-	// gone.
+	// True if the session named by `resume` continues; if false, nothing of it is left.
 	Resumed bool
 	// The protocol version that the broker speaks.
 	Version int
-	// Seconds between the broker's pings; 0: none, since this connection cannot lose anything.
+	// Seconds between the broker's pings; 0 for none, on connections that cannot lose messages.
 	Heartbeat float64
-	// Seconds of silence after which the broker gives up a peer that owes no answer.
+	// Seconds of silence after which the broker considers an idle peer lost.
 	PeerTimeout float64
 	// The largest frames that the broker reads.
 	Limits Limits
@@ -372,8 +372,8 @@ func (m *Pong) wire(w *wire) {
 
 func (*Pong) kind() string { return "pong" }
 
-// Error is the message "error" from any peer, and to any peer. Something was refused or failed;
-// nothing else has changed.
+// Error is the message "error" from any peer, and to any peer. Reports that a message was refused
+// or failed; nothing else has changed.
 type Error struct {
 	// One of the error codes.
 	Code string
@@ -459,9 +459,9 @@ type Spec struct {
 	Name string
 	// The number of seats, numbered from 0. Zero stands for 1.
 	Seats int
-	// One per seat, or one for all; see SPEC.md, Spaces.
+	// The observation space of each seat, or one for all; see SPEC.md, Spaces.
 	ObservationSpaces []Space
-	// One per seat, or one for all.
+	// The action space of each seat, or one for all.
 	ActionSpaces []Space
 	// The lowest and highest reward of one transition; nil if unknown.
 	RewardRange *[2]float64
@@ -470,13 +470,13 @@ type Spec struct {
 	Discount *float64
 	// True if watchers may see every seat's observations. Nil stands for true.
 	PerfectInformation *bool
-	// True if chance plays a part after the start: equal actions may lead to different turns.
+	// True if there is chance after the start, so that equal actions may lead to different turns.
 	Chance bool
 	// True if the environment can provide afterstates.
 	Afterstates bool
-	// When an episode is forfeited: the reward of the seat at fault, and that of every other seat.
+	// The rewards when a seat forfeits the episode: its own, and every other seat's.
 	Forfeit *[2]float64
-	// The most turns that an episode can have; nil if unknown. Zero stands for nil.
+	// The maximum number of turns of an episode; nil if unknown. Zero stands for nil.
 	MaxTurns int64
 	// Symmetries of an observation that is one tensor, without the identity.
 	Symmetries []Symmetry
@@ -526,7 +526,7 @@ func (m *Fault) wire(w *wire) {
 type View struct {
 	// The seat.
 	Seat int
-	// A value of the seat's observation space; the broker passes it on unopened.
+	// A value of the seat's observation space; the broker passes it on unread.
 	Observation any
 	// For a seat in `to_act`: its legal actions; nil allows its whole action space.
 	Legal []int64
@@ -540,8 +540,7 @@ type View struct {
 	Text *string
 	// If wanted: the position as a scene to draw.
 	Scene any
-	// In the last turn: whether a limit outside the rules cut this seat short; nil is as the turn
-	// says.
+	// In the last turn: whether a limit outside the rules truncated this seat; nil follows the turn.
 	Truncated *bool
 }
 
@@ -557,8 +556,8 @@ func (m *View) wire(w *wire) {
 	orNil(w, "truncated", &m.Truncated, boolean)
 }
 
-// Clock is part of AgentStart, AgentStep, AgentSteps and WatchedTurn. The time that a seat has, and
-// that of its last answer, in seconds of the broker's clock.
+// Clock is part of AgentStart, AgentStep, AgentSteps and WatchedTurn. A seat's remaining time, and
+// the time of its last answer, in seconds of the broker's clock.
 type Clock struct {
 	// The limit of this decision; nil if there is none.
 	Decision *float64
@@ -578,7 +577,7 @@ func (m *Clock) wire(w *wire) {
 type Preview struct {
 	// The seats that would have to act; empty if the episode would be over.
 	ToAct []int
-	// The views that the turn after the last action would have.
+	// The views in the turn that would follow the last action.
 	Seats []View
 	// The sum of each seat's rewards along the line.
 	Rewards []float64
@@ -590,7 +589,7 @@ type Preview struct {
 	Outcome []float64
 	// How many steps of the line were applied.
 	Applied int
-	// Why the next step was not applied: an illegal action, or the end of the episode.
+	// The reason why the next step was not applied: an illegal action, or the end of the episode.
 	Error string
 }
 
@@ -664,7 +663,7 @@ func (m *Saved) seq() int64 { return m.Seq }
 // Load is the message "load" from an experiment, and to an agent. Restores a state that an instance
 // of this type saved.
 type Load struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The agent.
 	Instance int64
@@ -699,7 +698,7 @@ func (m *Load) setID(id int64) { m.ID = id }
 // Cleanup is the message "cleanup" from an experiment, and to an agent. Asks a program to release
 // an instance; answered with `reply`.
 type Cleanup struct {
-	// To be returned in the `reply`.
+	// The request's number, repeated in the `reply`.
 	ID int64
 	// The agent.
 	Instance int64

@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 _log = logging.getLogger("dovetail")
 
 NAP = 0.002
-"""Seconds for which a task of an event loop sleeps while nothing arrives."""
+"""Seconds that an asynchronous iterator sleeps between polls."""
 GUESSED = 1 << 48
-"""Seeds below are few enough to be counted through."""
+"""Seeds below this can be found by trying all of them."""
 TIMEOUT = 120.0
 """Seconds after which a request of an agent or environment fails."""
 LISTED = 30
-"""Names on offer that an error lists, and looks for a similar one among."""
+"""Maximum number of offered names that an error lists or searches for a similar one."""
 
 
 class BrokerConnection(Protocol):
@@ -76,7 +76,7 @@ class BrokerConnection(Protocol):
         ...
 
     def close(self) -> None:
-        """Leave."""
+        """Close the connection."""
         ...
 
 
@@ -104,16 +104,16 @@ class RunHandle:
         self.asked = asked
         self.progress = m.Progress(number, 0, 0, asked.episodes)
         self.done: m.Done | None = None
-        """How the run ended, once it has."""
+        """The final message about the run, once it has ended."""
         self.problems: list[str] = []
-        """Errors, in one line each."""
+        """Errors, one line each."""
         self._experiment = experiment
         self._asked_for = ""
-        """How this experiment itself ended the run, if it did."""
+        """The way in which this experiment ended the run; empty if it did not."""
         self._results: deque[m.Episode] = deque()
         self._ended = 0
         self._waited_for = ""
-        """The last line about it that was shown."""
+        """The last ``waiting`` line shown."""
 
     def __repr__(self) -> str:
         state = "in progress" if self.done is None else self.done.reason
@@ -121,7 +121,8 @@ class RunHandle:
         return f"<Run {self.number} of {self.asked.environment}: {state}, {progress}>"
 
     async def __aiter__(self) -> AsyncIterator[m.Episode]:
-        """Yield results as they arrive, and leave the event loop free; as ``__iter__``."""
+        """Yield results as they arrive without blocking the event loop; otherwise as
+        ``__iter__``."""
         import asyncio
 
         try:
@@ -134,8 +135,7 @@ class RunHandle:
             raise
 
     async def finished(self) -> Results:
-        """Return all results, once the run is over; as ``wait``, for programs with an event
-        loop."""
+        """Return all results once the run is over, without blocking the event loop."""
         return self._played(Results([each async for each in self]))
 
     def __iter__(self) -> Iterator[m.Episode]:
@@ -154,13 +154,13 @@ class RunHandle:
             raise
 
     def _leave(self) -> None:
-        """Cancel the run, whose results have lost their reader."""
+        """Cancel a run whose results are no longer read."""
         if self.done is None:
             self._asked_for = "cancelled"
             self._experiment.abandon(self.number)
 
     def poll(self, timeout: float | None = None) -> list[m.Episode] | None:
-        """Return the results received, waiting briefly for the first; None once all were returned.
+        """Return the results received, waiting briefly for the first; None after the last.
 
         Raises:
             DovetailError: the run failed, or the broker is gone.
@@ -182,13 +182,13 @@ class RunHandle:
         return None
 
     def wait(self) -> Results:
-        """Return all results, once the run is over; at a terminal a line shows how far it is.
+        """Return all results once the run is over; show progress if standard error is a terminal.
 
         With ``retries=0``, interrupted episodes are returned like any other results, even if there
         are no others.
 
         Raises:
-            DovetailError: the run failed, nothing of it could be played, or the broker is gone.
+            DovetailError: the run failed, no episode could be played, or the broker is gone.
         """
         results = Results()
         with Ticker() as ticker:
@@ -231,7 +231,7 @@ class RunHandle:
         self._command(m.Pause(0, self.number, paused=False))
 
     def drain(self) -> None:
-        """Finish the episodes in progress and start no other."""
+        """Finish the episodes in progress and start no more."""
         self._asked_for = "drained"
         self._end(m.Drain(0, self.number))
 
@@ -248,7 +248,7 @@ class RunHandle:
         return self._turn(m.ExperimentStart(0, self.number, abandon))
 
     def step(self) -> m.WatchedTurn:
-        """Stepwise: have the seats act once; return the next turn (``RL_step``)."""
+        """Stepwise: let the seats act once; return the next turn (``RL_step``)."""
         return self._turn(m.ExperimentStep(0, self.number))
 
     def message(self, body: Any, *, timeout: float | None = TIMEOUT) -> Any:
@@ -268,8 +268,7 @@ class RunHandle:
         return self.turn(self._experiment.request(command))
 
     def _end(self, command: m.Drain | m.Cancel) -> None:
-        """Send a command that ends the run; it may have ended by itself before the command
-        arrives."""
+        """Send a command that ends the run; ignore the error if the run is over by then."""
         try:
             self._command(command)
         except Refused as error:
@@ -281,7 +280,7 @@ class RunHandle:
 
 
 class Experiment(Closing):
-    """An experiment's connection.  Each method sends a message of the contract."""
+    """An experiment, connected to a broker: create agents, run episodes, watch, save and load."""
 
     def __init__(self, connection: BrokerConnection) -> None:
         self._connection = connection
@@ -290,17 +289,17 @@ class Experiment(Closing):
         self._open: dict[int, m.Message] = {}
         self._runs: dict[int, RunHandle] = {}
         self._warned = False
-        """True if it has said that a seed can be guessed."""
+        """True once the warning about guessable seeds was given."""
         self._inbox = Inbox()
         self._early: dict[int, list[m.Message]] = {}
         self._turns: deque[m.WatchedTurn] = deque(maxlen=100_000)
         self._welcomed = False
         self._entered = 0
-        """Calls that send or receive at this moment."""
+        """Number of calls now sending or receiving."""
         self._abandoned: list[int] = []
-        """Runs still to be cancelled, whose loops were left."""
+        """Runs whose loops were left, still to be cancelled."""
         self._unanswered: set[int] = set()
-        """Requests whose answers nothing waits for."""
+        """Requests whose answers are no longer wanted."""
         self.name = ""
         """This experiment's name at the broker, once it has answered."""
 
@@ -316,8 +315,7 @@ class Experiment(Closing):
         give_up: float | None = GIVE_UP,
         idle: Callable[[], None] | None = None,
     ) -> Experiment:
-        """Connect to a broker: at ``address``, else at DOVETAIL_BROKER, else at the default
-        address.
+        """Connect to a broker at ``address``, by default DOVETAIL_BROKER or the standard address.
 
         ``token`` defaults to DOVETAIL_TOKEN.
 
@@ -325,8 +323,7 @@ class Experiment(Closing):
             address: a ZeroMQ endpoint.
             name: this experiment's name at the broker.
             token: the broker's access token.
-            key: this program's key or its file; None takes the file that DOVETAIL_KEY names, if it
-                is set.
+            key: this program's key or key file; None uses the file in DOVETAIL_KEY, if set.
             wait: seconds to wait for the broker's first answer; None waits forever.
             give_up: seconds of silence after which a call that waits for the broker raises
                 DovetailError; None waits forever.  The logger ``dovetail`` warns once if the broker
@@ -344,7 +341,7 @@ class Experiment(Closing):
     # -- requests -------------------------------------------------------------------
 
     def catalogue(self) -> dict[str, Any]:
-        """Return what is connected, in the form that SPEC.md defines."""
+        """Return all peers, agents and runs at the broker, in the form that SPEC.md defines."""
         body: dict[str, Any] = self.request(m.Catalogue(0))
         while "more" in body:
             page: dict[str, Any] = self.request(m.Catalogue(0, body.pop("more")))
@@ -361,8 +358,8 @@ class Experiment(Closing):
         """Wait until the named environments and agent types are offered.
 
         Raises:
-            DovetailError: some are missing after ``timeout`` seconds; the text lists them, and what
-                is on offer.
+            DovetailError: some are missing after ``timeout`` seconds; the text lists them and the
+                names on offer.
         """
         end = time.monotonic() + timeout
         while True:
@@ -390,17 +387,17 @@ class Experiment(Closing):
         timeout: float | None = TIMEOUT,
         shared: bool = False,
     ) -> AgentHandle:
-        """Create an agent of a type; return it, as a number that runs take.
+        """Create an agent; return its number, to be passed to ``run``.
 
         Args:
             agent: the agent type.
-            seed: for its own random choices.
-            parameters: the type's options.
-            state: bytes from ``save`` to start from.
-            state_name: the name under which the broker stores the state to start from.
-            peer: the program that should create it.
-            timeout: seconds to wait for it; None waits forever.
-            shared: whether other experiments may use it, too.
+            seed: the seed of the agent's random choices outside episodes.
+            parameters: the agent's options by name; the others keep their defaults.
+            state: a saved state to start from, as ``save`` returns it.
+            state_name: the name of a state stored by the broker, to start from.
+            peer: the name of the program that creates it, if several offer the type.
+            timeout: seconds to wait for the answer; None waits forever.
+            shared: whether other experiments may use the agent, too.
 
         Raises:
             DovetailError: no program offers the type, or it refuses the parameters.
@@ -420,7 +417,7 @@ class Experiment(Closing):
         return AgentHandle.of(body["instance"], agent, self)
 
     def _warn(self, asked: m.Run) -> None:
-        """Say once that programs of others compete under a seed that they may find."""
+        """Warn once if other users' programs compete under a guessable seed."""
         programs = {each for each in asked.agents if isinstance(each, str)}
         if len(programs) > 1 and abs(asked.seed) < GUESSED and not self._warned:
             self._warned = True
@@ -437,14 +434,13 @@ class Experiment(Closing):
         agents: Sequence[int | str],
         **options: Unpack[RunOptions],
     ) -> RunHandle:
-        """Play episodes; return the run, which yields their results.
+        """Play episodes; return a handle that yields their results.
 
         Args:
             environment: the name of an offered environment.
-            agents: for each seat what ``create`` returned, or the name of a program that is one
-                agent.
-            **options: any of the options below; with ``substitutes``, ``on_agent_lost`` is
-                ``substitute`` by default.
+            agents: for each seat an agent from ``create``, or the name of a program that is one
+                agent. **options: any of the options below; with ``substitutes``, ``on_agent_lost``
+                is ``substitute`` by default.
 
         Options:
             agents_seed: The master of the seats' seeds; None derives it from ``seed``, which a
@@ -469,7 +465,7 @@ class Experiment(Closing):
                 Default False.
             max_turns: The turn after which an episode is truncated. Default None.
             mode: ``learn``: agents may change; ``evaluate``: they must not. Default "learn".
-            modes: The mode of each of ``agents``, if they differ; empty for ``mode`` for all.
+            modes: The mode of each of ``agents``, if they differ; empty to use ``mode`` for all.
                 Default [].
             names: The name of each of ``agents`` for watchers, the catalogue and the journal; empty
                 for the offered names. Default [].
@@ -490,7 +486,7 @@ class Experiment(Closing):
                 seats. Default [].
             peer: The name of the peer that serves the environment, if several offer it; None for
                 any. Default None.
-            retries: How often an interrupted episode is played again. Default 1.
+            retries: Maximum number of times that an interrupted episode is played again. Default 1.
             rotate: True if agent k sits at seat (k + i) modulo seats in episode i; the episodes of
                 one full rotation share an environment seed. Default False.
             save_every: Episodes between the broker's saves of each agent that learns, to recreate
@@ -504,8 +500,8 @@ class Experiment(Closing):
                 False.
             substitutes: With ``on_agent_lost`` ``substitute``: the agents that take a lost agent's
                 seat until it is back; one for each of ``agents``, or one for all. Default [].
-            texts: In a stepwise run: whether each turn has the position as text. Watchers get it in
-                any case. Default True.
+            texts: In a stepwise run: true if each turn has the position as text. Watchers always
+                get it. Default True.
             thoughts: True if every watcher may see what the agents think; otherwise only this
                 experiment may. Default False.
 
@@ -542,7 +538,7 @@ class Experiment(Closing):
         against: Opponent | int | str | Sequence[Opponent | int | str] | None = None,
         **options: Any,
     ) -> Sitting:
-        """Take a seat in a game, to be played from the caller's own loop.
+        """Take a seat in a game and play it from your own loop.
 
         >>> with experiment.sit("connect_four", against="random", seed=1) as game:
         ...     observation, info = game.reset()
@@ -551,10 +547,10 @@ class Experiment(Closing):
         ...         observation, reward, terminated, truncated, info = game.step(action)
 
         Args:
-            game: an environment that is on offer.
-            against: who has the other seats: agent types, programs that are one agent, numbers of
-                instances or ``Opponent``; one alone has every other seat.  None if there are none.
-            options: those of ``Sitting``.
+            game: the name of an offered environment.
+            against: the opponents, one per other seat or one for all: agent types, programs that
+                are one agent, agents from ``create``, or ``Opponent``.  None in games of one seat.
+            options: the other arguments of ``Sitting``.
 
         Raises:
             DovetailError: the game or an opponent does not exist, or the options are invalid.
@@ -571,9 +567,9 @@ class Experiment(Closing):
         timeout: float | None = TIMEOUT,
         shared: bool = False,
     ) -> bytes:
-        """Return an agent's state; with ``state_name`` the broker also stores it under that name.
+        """Return an agent's state; with ``state_name`` also store it at the broker.
 
-        While this experiment lasts, the stored state is its own, unless it is ``shared``.
+        Unless ``shared``, only this experiment can use the stored state while it is connected.
         """
         answer = self._exchange(m.Save(0, int(instance), state_name, timeout, shared))
         assert isinstance(answer, m.Saved)
@@ -587,7 +583,7 @@ class Experiment(Closing):
         *,
         timeout: float | None = TIMEOUT,
     ) -> None:
-        """Load a saved state into an agent: ``state``, or the one stored under that name."""
+        """Load a state into an agent: the bytes ``state``, or the one stored as ``state_name``."""
         self.request(m.Load(0, int(instance), state, state_name, timeout))
 
     def cleanup(self, instance: int, *, timeout: float | None = TIMEOUT) -> None:
@@ -599,7 +595,7 @@ class Experiment(Closing):
         return self.request(m.ExperimentMessage(0, int(instance), body=body, timeout=timeout))
 
     def watch(self, run: int | None = None) -> None:
-        """Request the turns of a run, or of all runs; ``turns`` yields them."""
+        """Subscribe to the turns of a run, or of all runs; ``turns`` yields them."""
         self.request(m.Watch(0, run))
 
     def turns(self, timeout: float | None = None) -> Iterator[m.WatchedTurn]:
@@ -627,14 +623,14 @@ class Experiment(Closing):
         """Send a request and return the body of the reply.
 
         Raises:
-            Refused: the answer is an error; ``code`` gives its kind.
+            Refused: the answer is an error; see its ``code``.
             DovetailError: the broker is gone.
         """
         answer = self._exchange(message)
         return answer.body if isinstance(answer, m.Reply) else None
 
     def post(self, message: Any) -> int:
-        """Send a request without waiting; return the number by which ``answer`` knows it."""
+        """Send a request without waiting; return its number for ``answer``."""
         number: int = next(self._ids)
         message.id = number
         self._open[number] = message
@@ -651,8 +647,7 @@ class Experiment(Closing):
         return number
 
     def answer(self, number: int) -> m.Message | None:
-        """Return the answer to a posted request, once; None while there is none.  ``wait`` brings
-        it."""
+        """Return the answer to a posted request, once; None until ``wait`` has received it."""
         answer = self._answers.pop(number, None)
         if answer is not None:
             del self._open[number]
@@ -666,8 +661,8 @@ class Experiment(Closing):
     def abandon(self, run: int) -> None:
         """Cancel a run without waiting for the answer.
 
-        A generator may be closed at any moment, in the middle of another call too; the message is
-        then sent at the end of that call.
+        A generator may be closed in the middle of another call; the message is then sent when that
+        call ends.
         """
         self._abandoned.append(run)
         if not self._entered:
@@ -682,7 +677,7 @@ class Experiment(Closing):
 
     @contextmanager
     def _inside(self) -> Iterator[None]:
-        """Note that the connection is in use."""
+        """Count a call as using the connection, for ``abandon``."""
         self._entered += 1
         try:
             yield
@@ -796,7 +791,7 @@ def _explained(
     kind: plugins.Kind,
     name: str,
 ) -> Refused:
-    """Return why a request was refused, in the words of the one who called the method."""
+    """Explain a refusal in terms of the method that was called."""
     if error.code == "invalid":
         try:
             options.read(type(asked), structs.asdict(asked), method)
@@ -811,23 +806,22 @@ def _explained(
 
 
 class _Clocked(msgspec.Struct):
-    """A struct with a clock: the errors of a ``ClockPart`` name it."""
+    """A wrapper for a ``ClockPart``, so that validation errors name ``clock``."""
 
     clock: ClockPart
 
 
 def _clock(given: Any) -> ClockPart:
-    """Return the clock that a run was given, a dict or a ``ClockRule``, if nothing is wrong with
-    it."""
+    """Validate the clock of a run, a dict or a ``ClockRule``, and return it."""
     table = structs.asdict(given) if isinstance(given, m.ClockRule) else given
     return options.read(_Clocked, {"clock": table}, "run").clock
 
 
 def _listed(method: str, name: str, value: Any) -> Any:
-    """Return an option with lists where it has arrays, ranges or iterators.
+    """Return an option with its arrays, ranges and iterators turned into lists.
 
     Raises:
-        DovetailError: it cannot travel; one line names the option.
+        DovetailError: a value cannot be sent; one line names the option.
     """
     try:
         found = plain(value)
@@ -838,7 +832,7 @@ def _listed(method: str, name: str, value: Any) -> Any:
 
 
 def _travels(method: str, name: str, value: Any) -> None:
-    """Refuse an option that cannot travel."""
+    """Raise an error for an option that cannot be sent."""
     try:
         codec.check_values(value)
         codec.encode(value)
@@ -847,10 +841,10 @@ def _travels(method: str, name: str, value: Any) -> None:
 
 
 def _numbers(agents: Sequence[int | str]) -> list[int | str]:
-    """Return what a message calls agents; an ``AgentHandle`` is its number there.
+    """Return agents as messages have them, with the numbers of ``AgentHandle`` objects.
 
     Raises:
-        DovetailError: it is one agent, or nothing.
+        DovetailError: ``agents`` is not a list.
     """
     if agents is None or isinstance(agents, int | str):
         raise DovetailError(f"run: agents must be a list, one for each seat, not {agents!r}")
@@ -858,7 +852,7 @@ def _numbers(agents: Sequence[int | str]) -> list[int | str]:
 
 
 def _missing(kind: str, names: Sequence[str], offered: set[str]) -> Iterator[str]:
-    """Yield which of the names are not on offer, if any, and what is."""
+    """Yield a line with the names that are missing, if any, and those on offer."""
     known = sorted(offered)
     missing = [
         repr(name) + (f" ({hint[2:]})" if (hint := meant(name, known[:LISTED])) else "")

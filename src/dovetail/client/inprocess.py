@@ -1,6 +1,6 @@
-"""In process: broker, environments, agents and experiment in one program, by function calls.
+"""``InProcess``: broker, environments, agents and experiment in one program, without sockets.
 
-RL-Glue's internal mode, for any combination of roles; with ``bind`` other programs may join.
+The counterpart of RL-Glue's internal mode; with ``bind``, other programs may join.
 
 >>> from dovetail import InProcess
 >>> with InProcess(["connect_four"], ["random"]) as experiment:
@@ -40,7 +40,7 @@ class LocalLink:
 
     Args:
         server: the broker.
-        hello: of the peer.
+        hello: the peer's first message.
     """
 
     departed = False
@@ -56,7 +56,7 @@ class LocalLink:
         server.pump(0.0)
 
     def send(self, messages: Sequence[m.Message]) -> None:
-        """Send messages to the broker, which checks everything that it checks over a socket.
+        """Send messages to the broker, which checks them as if they came over a socket.
 
         Raises:
             TypeError: a value in them cannot be encoded (or another of ``codec.UNSENDABLE``).
@@ -69,7 +69,7 @@ class LocalLink:
         self._server.post(self._local, within(frames, self._server.settings.limits.frame))
 
     def receive(self, timeout: float | None) -> list[m.Message]:
-        """Run the broker until it has messages, for at most ``timeout`` seconds.
+        """Run the broker until messages for this peer arrive, for at most ``timeout`` seconds.
 
         Raises:
             DovetailError: this connection is closed.
@@ -96,7 +96,7 @@ class LocalLink:
         return LocalLink(self._server, hello)
 
     def close(self) -> None:
-        """Leave; in a forked child nothing happens."""
+        """Disconnect; do nothing in a forked child."""
         if not self._owner.here:
             return
         self._server.post(self._local, [m.Bye()])
@@ -104,14 +104,15 @@ class LocalLink:
 
 
 class InProcess:
-    """A broker in this program with environments and agents; entering it gives an experiment.
+    """A broker in this program, with environments and agents; a context manager that yields an
+    ``Experiment``.
 
     Args:
-        environments: the environments on offer: classes, or names as of ``plugins.find``.
-        agents: the agents on offer: classes or names, or ``Agent`` objects that each are one agent.
+        environments: the environments to offer: classes, or names as on the command line.
+        agents: the agents to offer: classes, names, or ``Agent`` objects, each a single agent.
         bind: an address at which other programs may join.
-        settings: the broker's.
-        journal: file that records episodes; None keeps no journal.
+        settings: the broker's settings.
+        journal: the file that records episodes; None for no journal.
 
     Raises:
         DovetailError: a name is unknown, the address cannot be bound, or the journal cannot be
@@ -144,12 +145,11 @@ class InProcess:
         self.server.pump(0.0)
 
     def experiment(self, name: str = "") -> Experiment:
-        """Return an experiment that is a peer of this broker."""
+        """Return another experiment connected to this broker."""
         return Experiment(LocalLink(self.server, m.Hello(m.VERSION, "experiment", name)))
 
     def close(self) -> None:
-        """End everything; experiments cannot be used any more.  In a forked child nothing
-        happens."""
+        """Close the broker and its experiments; do nothing in a forked child."""
         if self._owner.here:
             self.server.close()
 
@@ -161,15 +161,15 @@ class InProcess:
 
 
 def _class(kind: plugins.Kind, given: Any) -> Any:
-    """Return what an item on offer names; itself if it is not a name."""
+    """Return the class that a name stands for; return anything else as it is."""
     return plugins.find(kind, given) if isinstance(given, str) else given
 
 
 def _listed(what: str, given: Sequence[Any]) -> Sequence[Any]:
-    """Return a list of items on offer, which a single name is not.
+    """Return the items to offer as a list; refuse a single name.
 
     Raises:
-        DovetailError: it is a name.
+        DovetailError: ``items`` is a name.
     """
     if isinstance(given, str):
         raise DovetailError(f"{what} is {given!r}; it is a list, as in [{given!r}]")

@@ -1,4 +1,4 @@
-"""An agent that an experiment created: its number, with what can be asked of it."""
+"""``AgentHandle``: an agent that an experiment created."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ if TYPE_CHECKING:
 
 
 class AgentHandle(int):
-    """The number of an agent at the broker; runs take it, and it answers for itself.
+    """An agent's number at the broker, with methods to save, load, message and release it.
 
     >>> agent = experiment.create("td", seed=1)  # doctest: +SKIP
     >>> state = agent.save()  # doctest: +SKIP
     """
 
     agent: str
-    """Its type."""
+    """The agent type."""
     _experiment: Experiment
 
     @classmethod
     def of(cls, number: int, agent: str, experiment: Experiment) -> AgentHandle:
-        """Return the instance of a number."""
+        """Return the handle of an instance."""
         made = cls(number)
         made.agent = agent
         made._experiment = experiment
         return made
 
     def save(self, state_name: str | None = None) -> bytes:
-        """Return its state; with ``state_name`` the broker also stores it under that name."""
+        """Return the agent's state; with ``state_name`` also store it at the broker."""
         return self._experiment.save(self, state_name)
 
     def load(self, state: bytes = b"", state_name: str | None = None) -> None:
-        """Load a saved state: ``state``, or the one stored under that name."""
+        """Load a state: the bytes ``state``, or the one stored as ``state_name``."""
         self._experiment.load(self, state, state_name)
 
     def message(self, body: Any) -> Any:
-        """Send it a message; return its answer."""
+        """Send the agent a message; return its answer."""
         return self._experiment.message(self, body)
 
     def cleanup(self) -> None:
-        """End it."""
+        """Release the agent; it cannot be used afterwards."""
         self._experiment.cleanup(self)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""A line at the terminal that says how far something is, and when it will be over."""
+"""A progress line at the terminal, with an estimate of the remaining time."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from typing import TextIO
 
 FIRST = 2.0
-"""Seconds after which the line appears: what is shorter needs none."""
+"""Seconds until the line appears; shorter work needs none."""
 AGAIN = 0.5
-"""Seconds between two lines."""
+"""Seconds between updates."""
 
 
 class Ticker:
-    """A line on standard error, rewritten in place and removed at the end; elsewhere nothing is
-    written."""
+    """A line on standard error, rewritten in place and removed at the end; nothing is written if
+    standard error is not a terminal."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -24,7 +24,7 @@ class Ticker:
         self._width = 0
 
     def show(self, finished: int, total: int) -> None:
-        """Show how much is finished, and a guess when all will be, if it is time."""
+        """Update the line, if it is due, with the progress and the remaining time."""
         if not self._shows or (now := time.monotonic()) < self._next:
             return
         self._next = now + AGAIN

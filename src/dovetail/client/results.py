@@ -18,11 +18,11 @@ SHOWN = 10
 
 
 class ClockPart(ClockRule, frozen=True, forbid_unknown_fields=True):
-    """``clock``: how long a seat may think, in seconds; without a limit it may think forever."""
+    """``clock``: time limits for a seat's decisions, in seconds; unlimited by default."""
 
 
 class Results(list[Episode]):
-    """The results of a run: a list of ``Episode`` that shows itself and goes into frames.
+    """The results of a run: a list of ``Episode`` with a summary and conversion to data frames.
 
     >>> from dovetail.protocol.messages import SeatResult
     >>> Results([Episode(1, 0, 7, 3, "terminated", [SeatResult("td", 1, total=1.0)], [1.0])])
@@ -102,12 +102,12 @@ def _cell(value: object) -> str:
 
 
 def substituted(episode: Episode) -> bool:
-    """Return whether a substitute played in an episode, which does not count then."""
+    """Return whether a substitute played in an episode, which then does not count."""
     return any(seat.stands_for is not None for seat in episode.seats)
 
 
 def unplayed(episodes: Sequence[Episode]) -> str:
-    """Return why nothing of a run could be played; empty if some of it was."""
+    """Return why no episode of a run could be played; empty if some were."""
     if not episodes or any(each.scored or substituted(each) for each in episodes):
         return ""
     last = [each for each in episodes if not each.will_retry] or list(episodes)

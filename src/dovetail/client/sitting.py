@@ -37,9 +37,9 @@ from dovetail.protocol.spaces import Space
 EPISODES = 1 << 40
 """Effectively unlimited; the caller ends the run."""
 WAIT = 0.5
-"""Seconds of one wait for a message."""
+"""Maximum wait for one message, in seconds."""
 RETURN = 30.0
-"""Seconds within which a seat that was lost must be back."""
+"""Seconds to wait for a lost seat to come back."""
 Illegal = Literal["raise", "forfeit", "random", "truncate"]
 
 _numbers = itertools.count(1)
@@ -51,9 +51,10 @@ class Opponent(Struct, frozen=True):
     agent: str
     """The agent type."""
     parameters: dict[str, Any] = {}
-    """Its options."""
+    """The agent's options by name; the others keep their defaults."""
     seed: int | None = None
-    """Seeds its choices outside episodes; derived from the sitting's seed and its place if None."""
+    """The seed of its choices outside episodes; None derives it from the sitting's seed and the
+    opponent's position."""
     state: bytes | None = None
     """A saved state to begin from."""
 
@@ -61,27 +62,27 @@ class Opponent(Struct, frozen=True):
 class Sitting(Closing):
     """A seat in a game, played from the caller's own loop.
 
-    ``reset`` begins an episode at any time; one in progress is abandoned: it is truncated and has
-    no outcome.  The episodes are those that a run with the same seed would play.
+    ``reset`` begins an episode at any time; an episode in progress is truncated without an outcome.
+    The episodes have the same seeds as those of a run with the same master seed.
 
     Args:
         experiment: where the game is played.
-        game: an environment that is on offer.
-        against: who has the other seats; see ``Experiment.sit``.
+        game: the name of an offered environment.
+        against: the opponents; see ``Experiment.sit``.
         seat: this seat's number, or ``"alternate"`` to take the next seat in each episode; the
             episodes of one full rotation share an environment seed.
         configuration: options of the environment.
         seed: the master seed of the episodes.
         mode: whether the opponents may learn.
-        illegal: what an illegal action does: ``raise`` IllegalAction and leave the decision open,
-            or the run's ``on_illegal``.
+        illegal: ``raise`` raises IllegalAction and leaves the decision open; other values are those
+            of the run's ``on_illegal``.
         wants: ``text``, ``scene`` and ``afterstates``: extra entries for ``info``.
-        max_turns: truncate episodes after this many turns.
+        max_turns: the turn after which an episode is truncated.
         patience: seconds to wait for environment and opponents; None waits forever.  The caller's
             own time has no limit.
-        check: whether to check observations, legal actions and rewards against what the game
-            declares; None checks those of the first episode.
-        name: what results and the journal call this seat; unique at the broker.
+        check: whether to check observations, legal actions and rewards against the game's
+            declarations; None checks the first episode only.
+        name: this seat's name in results and the journal; unique at the broker.
 
     Raises:
         DovetailError: the game or an opponent does not exist, or the options are invalid.
@@ -113,9 +114,9 @@ class Sitting(Closing):
         self.experiment = experiment
         self.game = game
         self.result: m.Episode | None = None
-        """The result of the last episode that is over."""
+        """The result of the last finished episode."""
         self._place = ExitStack()
-        """Closes what the game is played in, if that was made for this sitting."""
+        """Closes the broker or connection that was made for this sitting."""
         self._closing = ExitStack()
         self._configuration = dict(configuration or {})
         self._options: dict[str, Any] = {
@@ -138,7 +139,7 @@ class Sitting(Closing):
         self._first = 0
         """The index of the next episode."""
         self._begun = True
-        """True if the episode in progress is one that no ``reset`` has asked for."""
+        """True if no ``reset`` asked for the episode in progress."""
         experiment.catalogue()  # brings the experiment's name
         self._sitter: RemoteAgent = type("Sitter", (RemoteAgent,), {"wants": tuple(wants)})()
         self._name = name or f"{experiment.name}-seat-{next(_numbers)}"
@@ -164,12 +165,12 @@ class Sitting(Closing):
 
     @property
     def seat(self) -> int:
-        """The number of this seat in the present episode."""
+        """This seat's number in the current episode."""
         return self._seated().seat
 
     @property
     def observation_space(self) -> Space:
-        """The space of what this seat observes."""
+        """The space of this seat's observations."""
         return self.spec.observation_space(self.seat)
 
     @property
@@ -190,7 +191,7 @@ class Sitting(Closing):
     # -- the loop --------------------------------------------------------------------------------
 
     def reset(self, *, seed: int | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode; return the seat's first observation and its info.
+        """Begin an episode; return the first observation and ``info``.
 
         If the episode ends before the seat must act, ``info["over"]`` is true; ``step`` then
         returns the end, whatever the action.
@@ -221,11 +222,11 @@ class Sitting(Closing):
 
     @property
     def place(self) -> tuple[int, int]:
-        """The master seed of the episodes, and the index of the present one."""
+        """The master seed of the episodes, and the index of the current one."""
         return self._seed, self._first - 1
 
     def seek(self, seed: int, index: int) -> tuple[Any, dict[str, Any]]:
-        """Begin the episode of an index among those with a master seed, as ``reset`` does.
+        """Begin the episode with an index under a master seed, as ``reset`` does.
 
         Raises:
             DovetailError: the episode was interrupted, or the broker is gone.
@@ -237,7 +238,7 @@ class Sitting(Closing):
         return self.reset()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Answer the decision; return what follows, up to the seat's next decision or the end.
+        """Act; play on to the seat's next decision or the end of the episode.
 
         Returns:
             Observation, reward (the sum since the last decision, opponents' turns included),
@@ -289,7 +290,7 @@ class Sitting(Closing):
         against: Opponent | int | str | Sequence[Opponent | int | str] | None,
         seat: int | Literal["alternate"],
     ) -> list[int | str]:
-        """Create the opponents; return who has which seat."""
+        """Create the opponents; return the agents by seat."""
         if against is None:
             others: list[Opponent | int | str] = []
         elif isinstance(against, Opponent | int | str):
@@ -337,7 +338,7 @@ class Sitting(Closing):
         return _seats(kind, self._configuration)
 
     def _begin(self) -> RunHandle:
-        """Ask for a run of the episodes from the next index on."""
+        """Start a run at the next episode's index."""
         return self.experiment.run(
             self.game,
             self._agents,
@@ -387,7 +388,7 @@ class Sitting(Closing):
             self._posted = None
 
     def _advance(self) -> None:
-        """Let the others act until this seat has a decision or hears the end."""
+        """Let the others act until this seat has a decision or the episode ends."""
         self._until(self._settled)
         assert self._run is not None
         for each in self._run.take():
@@ -427,7 +428,7 @@ class Sitting(Closing):
                 )
 
     def _answered(self, answer: m.Message) -> None:
-        """Take the answer to ``start`` or ``step``: the next turn, or that there is none."""
+        """Handle the answer to ``start`` or ``step``: the next turn, or an error."""
         assert self._run is not None
         if isinstance(answer, m.Error):
             if self._episode is None:
@@ -464,7 +465,7 @@ class Sitting(Closing):
         return self._sitter.ended.reason
 
     def _attend(self, timeout: float) -> bool:
-        """Take what the broker has for the seat; return whether there was anything."""
+        """Handle the broker's messages for the seat; return whether there were any."""
         messages = self._link.receive(timeout)
         if messages:
             answers = self._host.handle(messages)
@@ -485,7 +486,8 @@ class Sitting(Closing):
             raise IllegalAction(f"action {action!r} is not legal; legal: {what}", self.seat)
 
     def _info(self) -> dict[str, Any]:
-        """Return everything about the moment that has no place of its own in ``step``'s answer."""
+        """Return ``info``: everything about the decision or the end that ``step`` does not return
+        itself."""
         info: dict[str, Any]
         decision, end = self._sitter.decision, self._sitter.ended
         if decision is not None:
@@ -542,15 +544,14 @@ def sit(
     """Take a seat in a game, in this program or at a broker.
 
     Args:
-        game: an environment class, or a name as ``dovetail env`` takes it; at a broker, what it
-            offers.
-        against: who has the other seats: names as ``dovetail agent`` takes them, agent classes,
-            ``Agent`` objects or ``Opponent``; one alone has every other seat.  None if there are
-            none.
+        game: an environment class, or a name as for ``dovetail env``; with ``connect``, the name of
+            an offered environment.
+        against: the opponents, one per other seat or one for all: names as for ``dovetail agent``,
+            agent classes, ``Agent`` objects or ``Opponent``.  None in games of one seat.
         connect: the broker's address; None plays in this program.
         token: the broker's access token.
-        register: what parameters may name, as ``dovetail agent --register`` takes it.
-        more: options of ``Sitting``.
+        register: objects that parameters may name, in the form of ``dovetail agent --register``.
+        more: the other arguments of ``Sitting``.
 
     Raises:
         DovetailError: the game or an opponent does not exist, or the options are invalid.
@@ -588,7 +589,7 @@ def sit(
 
 
 def _rival(given: Any, offered: dict[str, type[Agent] | Agent]) -> Opponent:
-    """Note the class or object of an opponent as on offer; return it by name."""
+    """Add an opponent's class or object to the offers; return the opponent by name."""
     named = given if isinstance(given, Opponent) else None
     kind = given
     if not isinstance(given, Agent | type):
@@ -602,6 +603,6 @@ def _rival(given: Any, offered: dict[str, type[Agent] | Agent]) -> Opponent:
 
 
 def _seats(kind: type[Any], configuration: dict[str, Any] | None) -> int:
-    """Return how many seats a game has."""
+    """Return a game's number of seats."""
     read = options.read(kind.Configuration, dict(configuration or {}), type_name(kind))
     return int(declared(kind(read)).seats)

@@ -53,8 +53,7 @@ the broker the rest."""
 INTERRUPTED: frozenset[Reason] = frozenset(
     ("disconnected", "crashed", "cancelled", "environment-failed")
 )
-"""Reasons of ends that say nothing about the position in which they came; such episodes are not
-scored."""
+"""Reasons that say nothing about the final position; such episodes are not scored."""
 
 DoneReason = Literal["finished", "drained", "cancelled", "failed"]
 
@@ -117,11 +116,11 @@ WORDS: dict[str, dict[str, str]] = {
         "failed": "The run could not continue.",
     },
 }
-"""The meaning of each word of each enumeration, for the clients' documentation; "" is the
+"""The meaning of each value of each enumeration, for the clients' documentation; "" is the
 summary."""
 
 Legal = list[int] | bytes | None
-"""Legal actions: action numbers, or a bit mask (bit ``a % 8`` of byte ``a // 8``), or no limit."""
+"""Legal actions: action numbers, a bit mask (bit ``a % 8`` of byte ``a // 8``), or None for all."""
 
 Natural = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -129,7 +128,7 @@ Seconds = Annotated[float, Meta(ge=0)]
 
 
 class Message(Struct, tag_field="type", tag=str.lower, omit_defaults=True, gc=False):
-    """The base of all messages: a ``type`` on the wire, and defaults that are left out."""
+    """The base of all messages: tagged with ``type`` on the wire, defaults omitted."""
 
 
 class Part(Struct, omit_defaults=True, gc=False):
@@ -140,30 +139,30 @@ class Part(Struct, omit_defaults=True, gc=False):
 
 
 class Offer(Part):
-    """An environment or agent type that a peer can make."""
+    """An environment or agent type that a peer offers."""
 
     name: str
     """The name that ``run`` and ``create`` use."""
     description: str = ""
     """One sentence for a person."""
     parameters: dict[str, Any] = {}
-    """The JSON Schema of each option, by name, with its ``default``, which an environment also
-    takes if it is given; that of the number of seats has ``"x-seats": true``."""
+    """The JSON Schema of each option, by name, with a ``default`` that environments also accept as
+    a value; the number of seats is marked ``"x-seats": true``."""
     wants: list[Want] = []
-    """For agents: what the environment adds to this agent's decisions."""
+    """For agents: the additions to each decision that the agent wants."""
     capacity: Natural = 1
-    """For agents: how many episodes one instance plays at once; 0 means any number."""
+    """For agents: maximum episodes in progress per instance; 0 for no limit."""
     instance: bool = False
-    """For agents: the program is this one agent; experiments seat it by name and do not create
-    it."""
+    """For agents: true if the program is a single agent, which experiments seat by name and do not
+    create."""
     seats: list[int] | None = None
     """For environments: the possible numbers of seats."""
     stacked: bool = False
     """True if it can play in groups; see SPEC.md, Stacked turns."""
     matches: Natural = 0
-    """For environments: how many matches of it the peer plays at once; 0 means any number."""
+    """For environments: maximum matches in progress at this peer; 0 for no limit."""
     games: list[str] = []
-    """For agents: the environments that it plays, by name; empty if it may play any."""
+    """For agents: the names of the environments that it plays; empty for any."""
 
 
 class Limits(Struct, omit_defaults=True, frozen=True):
@@ -172,9 +171,9 @@ class Limits(Struct, omit_defaults=True, frozen=True):
     frame: Positive = 16 * 1024 * 1024
     """Bytes."""
     depth: Positive = 32
-    """Nested arrays and maps."""
+    """Maximum nesting of arrays and maps."""
     elements: Positive = 100_000
-    """Values of any kind, including map keys."""
+    """Maximum number of values, including map keys."""
 
 
 class Hello(Message):
@@ -208,14 +207,13 @@ class Welcome(Message):
     name: str
     """The peer's name: its own, or one that the broker chose."""
     resumed: bool = False
-    """True if the session that ``resume`` named continues; if false, everything of an earlier
-    session is gone."""
+    """True if the session named by ``resume`` continues; if false, nothing of it is left."""
     version: int = VERSION
     """The protocol version that the broker speaks."""
     heartbeat: Seconds = 1.0
-    """Seconds between the broker's pings; 0: none, since this connection cannot lose anything."""
+    """Seconds between the broker's pings; 0 for none, on connections that cannot lose messages."""
     peer_timeout: Seconds = 30.0
-    """Seconds of silence after which the broker gives up a peer that owes no answer."""
+    """Seconds of silence after which the broker considers an idle peer lost."""
     limits: Limits = Limits()
     """The largest frames that the broker reads."""
     features: list[str] = []
@@ -242,7 +240,7 @@ class Pong(Message):
 
 
 class Error(Message):
-    """Something was refused or failed; nothing else has changed."""
+    """Reports that a message was refused or failed; nothing else has changed."""
 
     code: str
     """One of the error codes."""
@@ -305,9 +303,9 @@ class Spec(Message):
     seats: Positive = 1
     """The number of seats, numbered from 0."""
     observation_spaces: list[Space] = []
-    """One per seat, or one for all; see SPEC.md, Spaces."""
+    """The observation space of each seat, or one for all; see SPEC.md, Spaces."""
     action_spaces: list[Space] = []
-    """One per seat, or one for all."""
+    """The action space of each seat, or one for all."""
     reward_range: tuple[float, float] | None = None
     """The lowest and highest reward of one transition; nil if unknown."""
     discount: Annotated[float, Meta(ge=0, le=1)] = 1.0
@@ -315,14 +313,14 @@ class Spec(Message):
     perfect_information: bool = True
     """True if watchers may see every seat's observations."""
     chance: bool = False
-    """True if chance plays a part after the start: equal actions may lead to different turns."""
+    """True if there is chance after the start, so that equal actions may lead to different
+    turns."""
     afterstates: bool = False
     """True if the environment can provide afterstates."""
     forfeit: tuple[float, float] | None = None
-    """When an episode is forfeited: the reward of the seat at fault, and that of every other
-    seat."""
+    """The rewards when a seat forfeits the episode: its own, and every other seat's."""
     max_turns: Positive | None = None
-    """The most turns that an episode can have; nil if unknown."""
+    """The maximum number of turns of an episode; nil if unknown."""
     symmetries: list[Symmetry] = []
     """Symmetries of an observation that is one tensor, without the identity."""
 
@@ -341,8 +339,7 @@ class Spec(Message):
 
 
 def _check_spaces(name: str, given: Any) -> None:
-    """Raise ValueError if ``given`` are not spaces; a spec made in Python is not checked by
-    types."""
+    """Raise ValueError if ``given`` are not spaces, which msgspec does not check in Python."""
     if not isinstance(given, list | tuple):
         raise ValueError(
             f"{name} must be a list of spaces, one per seat or one for all, not {given!r:.60}"
@@ -369,7 +366,7 @@ class Open(Message):
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
     slots: Natural = 0
-    """To an offer with ``stacked``: how many episodes it plays at once, as a group; 0 for an
+    """For offers with ``stacked``: the number of episodes to play at once, as a group; 0 for an
     ordinary match."""
     afterstates: bool = False
     """True if the ``turns`` of the group need ``afterstates``."""
@@ -383,9 +380,9 @@ class EnvironmentStart(Message, tag="start"):
     episode: int
     """The broker's number for the episode."""
     seed: int
-    """Seeds everything that is random in this episode."""
+    """The seed of everything random in this episode."""
     wants: list[list[Want]] = []
-    """For each seat, what to add to its views; empty if no seat wants anything."""
+    """For each seat, the additions to its views; empty if there are none."""
     watched: bool = False
     """True to add the public ``text`` to each turn."""
     seq: Natural = 0
@@ -426,10 +423,11 @@ class Close(Message):
 
 
 class EnvironmentLookahead(Message, tag="lookahead"):
-    """Asks what would follow from actions, given what a seat can know; answered with ``reply``."""
+    """Asks which positions would follow from actions, given what a seat can know; answered with
+    ``reply``."""
 
     id: int
-    """To be returned in the ``reply``."""
+    """The request's number, repeated in the ``reply``."""
     episode: int
     """The episode."""
     seat: int
@@ -439,7 +437,7 @@ class EnvironmentLookahead(Message, tag="lookahead"):
     lines: list[list[list[Any]]]
     """Sequences of joint actions, as in the agent's ``lookahead``."""
     seed: int = 0
-    """Seeds what the seat cannot know, and chance: all lines share one draw."""
+    """The seed of chance and of what the seat cannot know; all lines share one sample."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
@@ -448,11 +446,11 @@ class EnvironmentMessage(Message, tag="message"):
     """A message from an experiment to an environment; answered with ``reply``."""
 
     id: int
-    """To be returned in the ``reply``."""
+    """The request's number, repeated in the ``reply``."""
     match: int
     """The match that the environment was made for."""
     body: Any = None
-    """Any value that the two sides understand."""
+    """Any value that both sides understand."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
@@ -466,17 +464,17 @@ class EnvironmentSteps(Message, tag="steps"):
     batch: Natural
     """The number of the batch in the group, from 0; the ``turns`` repeats it."""
     slots: Any = None
-    """Tensor int32 [rows]: the slot of each action, rising; nil if there is none."""
+    """Tensor int32 [rows]: the slot of each action, ascending; nil if there are none."""
     seats: Any = None
-    """Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising."""
+    """Tensor int32 [rows]: its seat; seats of one slot are adjacent and ascending."""
     actions: Any = None
     """Tensor int64 [rows]: the action."""
     restarts: Any = None
-    """Tensor int32 [begun]: the slots in which an episode begins, rising; nil if none does."""
+    """Tensor int32 [begun]: the slots in which an episode begins, ascending; nil for none."""
     episodes: Any = None
     """Tensor int64 [begun]: the broker's number of each of these episodes."""
     seeds: Any = None
-    """Tensor uint64 [begun]: what seeds each of them."""
+    """Tensor uint64 [begun]: the seed of each of these episodes."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
@@ -506,25 +504,25 @@ class Turns(Message):
     batch: Natural
     """The batch that it answers."""
     slots: Any
-    """Tensor int32 [slots]: those of the batch, each once, rising."""
+    """Tensor int32 [slots]: the slots of the batch, each once, ascending."""
     rewards: Any = None
-    """Tensor float64 [slots, seats]: what each seat earned in the transition; nil if all is 0."""
+    """Tensor float64 [slots, seats]: each seat's reward in the transition; nil if all are 0."""
     over: Any = None
     """Tensor uint8 [slots]: 0 continues, 1 terminated, 2 truncated, 3 failed; nil if all
     continue."""
     rows: Any = None
-    """Tensor int32 [rows]: the slot of each seat that must act, rising; nil if none must."""
+    """Tensor int32 [rows]: the slot of each seat that must act, ascending; nil if none must."""
     seats: Any = None
-    """Tensor int32 [rows]: the seat; seats of one slot are adjacent and rising."""
+    """Tensor int32 [rows]: the seat; seats of one slot are adjacent and ascending."""
     observations: Payload = NIL
-    """A tensor [rows, ...], or an array of one value per row: what each of them observes."""
+    """A tensor [rows, ...], or an array of one value per row: the observations."""
     legal: Any = None
-    """Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space."""
+    """Tensor uint8 [rows, bytes]: the legal actions of each row as a bit mask; nil allows the whole
+    action space."""
     afterstates: Payload = NIL
-    """If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by
-    row."""
+    """If wanted: a tensor [legal, ...] of the observations after each legal action, row by row."""
     finals: Payload = NIL
-    """A tensor [ended, seats, ...], or an array of arrays: what the seats observe where ``over`` is
+    """A tensor [ended, seats, ...], or an array of arrays: the final observations where ``over`` is
     1 or 2."""
     outcomes: Any = None
     """Tensor float64 [ended, seats]: the scores there, NaN where there are none; nil if there are
@@ -542,7 +540,7 @@ class View(Part):
     seat: Natural
     """The seat."""
     observation: Payload = NIL
-    """A value of the seat's observation space; the broker passes it on unopened."""
+    """A value of the seat's observation space; the broker passes it on unread."""
     legal: Legal = None
     """For a seat in ``to_act``: its legal actions; nil allows its whole action space."""
     reward: float = 0.0
@@ -554,8 +552,8 @@ class View(Part):
     scene: Payload = NIL
     """If wanted: the position as a scene to draw."""
     truncated: bool | None = None
-    """In the last turn: whether a limit outside the rules cut this seat short; nil is as the turn
-    says."""
+    """In the last turn: whether a limit outside the rules truncated this seat; nil follows the
+    turn."""
 
 
 class Turn(Message):
@@ -568,8 +566,7 @@ class Turn(Message):
     to_act: list[int] = []
     """The seats that must act; empty if and only if the episode is over."""
     seats: list[View] = []
-    """A view of each seat in ``to_act`` and of each that earned a reward; at the end, of every
-    seat."""
+    """A view for each seat in ``to_act`` or with a reward; at the end, for every seat."""
     terminated: bool = False
     """True if the rules ended the episode."""
     truncated: bool = False
@@ -581,9 +578,9 @@ class Turn(Message):
     info: Payload = NIL
     """For debugging; the broker does not pass it on."""
     scene: Payload = NIL
-    """If asked for: the position to be drawn, as everyone may see it."""
+    """If requested: the position as a scene to draw, as everyone may see it."""
     blame: int | None = None
-    """At the end: the seat that ended it by breaking a rule, if the environment has judged that."""
+    """At the end: the seat that ended the episode by breaking a rule, if there is one."""
 
     @classmethod
     def ask(
@@ -598,10 +595,10 @@ class Turn(Message):
         """Return the turn of one seat.
 
         Args:
-            seat: that must act.
-            observation: what it sees.
+            seat: the seat that must act.
+            observation: its observation.
             legal: its legal actions; None allows its whole action space.
-            reward: what it earned in the transition.
+            reward: its reward in the transition.
             others: views of other seats that earned a reward.
         """
         return cls(to_act=[seat], seats=[View(seat, observation, legal, reward), *others])
@@ -616,9 +613,9 @@ class Turn(Message):
         """Return the turn of several seats at once.
 
         Args:
-            observations: by seat: what each seat that must act sees.
-            legal: by seat: legal actions; a seat that is missing may use its whole action space.
-            rewards: by seat: what it earned in the transition; 0 if missing.
+            observations: the observation of each seat that must act, by seat.
+            legal: legal actions by seat; missing seats may use their whole action space.
+            rewards: rewards in the transition by seat; 0 for missing seats.
         """
         legal, rewards = legal or {}, rewards or {}
         views = [
@@ -641,13 +638,13 @@ class Turn(Message):
         """Return the end of an episode.
 
         Args:
-            observations: what each seat sees at the end, in the order of the seats.
-            rewards: what each seat earned in the last transition.
-            winners: the seats that share the win, every seat if it is a draw; None if the game has
-                no winners or ``outcome`` says it.
-            outcome: the score of each seat, where it is not an equal share of the win.
-            truncated: whether a limit ended the episode instead of the rules; or the seats that one
-                cut short, while the rules ended it for the others.
+            observations: the final observation of each seat, in order.
+            rewards: the reward of each seat in the last transition.
+            winners: the seats that share the win, all seats for a draw; None if the game has no
+                winners or ``outcome`` is given.
+            outcome: the score of each seat, if not equal shares of the win.
+            truncated: whether a limit outside the rules ended the episode; or the seats truncated
+                by a limit, if the rules ended it for the others.
             blame: the seat that ended it by breaking a rule.
 
         >>> Turn.end([None, None], [1.0, -1.0], winners=[0]).outcome
@@ -688,7 +685,7 @@ class Create(Message):
     """Creates an agent instance of a type that the peer offers; answered with ``reply``."""
 
     id: int
-    """To be returned in the ``reply``."""
+    """The request's number, repeated in the ``reply``."""
     instance: int
     """The broker's number for the new instance."""
     agent: str
@@ -696,7 +693,7 @@ class Create(Message):
     parameters: dict[str, Any] = {}
     """Options by name; the others keep their defaults."""
     seed: int = 0
-    """Seeds the agent's random choices outside episodes."""
+    """The seed of the agent's random choices outside episodes."""
     state: bytes | None = None
     """The state to start from: bytes of an earlier ``saved``."""
     seq: Natural = 0
@@ -725,7 +722,8 @@ class Init(Message):
 
 
 class Clock(Part):
-    """The time that a seat has, and that of its last answer, in seconds of the broker's clock."""
+    """A seat's remaining time, and the time of its last answer, in seconds of the broker's
+    clock."""
 
     decision: float | None = None
     """The limit of this decision; nil if there is none."""
@@ -748,7 +746,7 @@ class AgentStart(Message, tag="start"):
     turn: int
     """The turn; the ``action`` repeats it."""
     seed: int
-    """Seeds this seat's random choices in this episode."""
+    """The seed of this seat's random choices in this episode."""
     mode: Mode = "learn"
     """In ``evaluate`` the agent must not learn."""
     observation: Any = None
@@ -768,7 +766,7 @@ class AgentStart(Message, tag="start"):
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
     think: bool = False
-    """True if a watcher may see the ``thoughts`` of the answer; it must not change the answer."""
+    """True if a watcher may see the answer's ``thoughts``; it must not affect the action."""
 
 
 class AgentStep(Message, tag="step"):
@@ -797,7 +795,7 @@ class AgentStep(Message, tag="step"):
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
     think: bool = False
-    """True if a watcher may see the ``thoughts`` of the answer; it must not change the answer."""
+    """True if a watcher may see the answer's ``thoughts``; it must not affect the action."""
 
 
 class End(Message):
@@ -844,18 +842,18 @@ class AgentSteps(Message, tag="steps"):
     batch: Natural
     """The number of the batch in the group; the ``actions`` repeats it."""
     slots: Any
-    """Tensor int32 [rows]: the slot of each decision, rising."""
+    """Tensor int32 [rows]: the slot of each decision, ascending."""
     seats: Any
-    """Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising."""
+    """Tensor int32 [rows]: its seat; seats of one slot are adjacent and ascending."""
     turns: Any
     """Tensor int32 [rows]: its turn."""
     observations: Any = None
-    """A tensor [rows, ...], or an array of one value per row: what is observed."""
+    """A tensor [rows, ...], or an array of one value per row: the observations."""
     legal: Any = None
-    """Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space."""
+    """Tensor uint8 [rows, bytes]: the legal actions of each row as a bit mask; nil allows the whole
+    action space."""
     afterstates: Any = None
-    """If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by
-    row."""
+    """If wanted: a tensor [legal, ...] of the observations after each legal action, row by row."""
     rewards: Any = None
     """Tensor float64 [rows]: the sum of the seat's rewards since its last decision; nil for 0."""
     starts: Any = None
@@ -864,7 +862,7 @@ class AgentSteps(Message, tag="steps"):
     episodes: Any = None
     """Tensor int64 [first]: the broker's numbers of these episodes."""
     seeds: Any = None
-    """Tensor uint64 [first]: what seeds the seat's random choices in each of them."""
+    """Tensor uint64 [first]: the seed of the seat's random choices in each of them."""
     mode: Mode = "learn"
     """In ``evaluate`` the agent must not learn."""
     clock: Clock | None = None
@@ -924,15 +922,15 @@ class Actions(Message):
     actions: Any
     """Tensor int64 [rows]: the action number of each."""
     resigns: list[int] = []
-    """The rows, from 0, that give their episode up instead."""
+    """The rows, from 0, that give up their episode instead."""
     refused: Any = None
     """Tensor int32 [rows]: how many earlier answers were illegal, as in ``action``; nil for
     none."""
     measures: Any = None
-    """An array with a map for each row: what the agent measured since its last answer; nil for
-    nothing."""
+    """An array with a map for each row: the agent's measures since its last answer; nil for
+    none."""
     faults: list[Fault] = []
-    """The decisions at which the agent failed, instead of their action."""
+    """The decisions at which the agent failed, in place of their actions."""
 
 
 class Thoughts(Part):
@@ -942,7 +940,7 @@ class Thoughts(Part):
     """The value of each legal action, in their order, in the agent's own unit: NaN if
     unknown, empty if all are."""
     probabilities: list[float] = []
-    """With what probability the agent plays each legal action, in their order; empty if unknown."""
+    """The probability that the agent plays each legal action, in their order; empty if unknown."""
     line: list[Any] = []
     """The actions that the agent expects, its own first."""
     text: str = ""
@@ -969,17 +967,17 @@ class Action(Message):
     thoughts: Thoughts | None = None
     """For watchers, if the decision asks for it with ``think``."""
     resign: bool = False
-    """Gives the episode up instead; ``action`` is then ignored."""
+    """True to give up the episode instead; ``action`` is then ignored."""
 
 
 class AgentLookahead(Message, tag="lookahead"):
-    """Asks what would follow from the position in which the seat must act.
+    """Asks which positions would follow from the one in which the seat must act.
 
     The reply's ``body`` is a list of ``Preview``, one for each line.
     """
 
     id: int
-    """To be returned in the ``reply``."""
+    """The request's number, repeated in the ``reply``."""
     episode: int
     """The episode."""
     seat: int
@@ -990,7 +988,7 @@ class AgentLookahead(Message, tag="lookahead"):
     """Sequences of joint actions: at each step, one action per seat in ``to_act``, in that
     order."""
     seed: int = 0
-    """Seeds what the seat cannot know, and chance: all lines share one draw."""
+    """The seed of chance and of what the seat cannot know; all lines share one sample."""
 
 
 class Preview(Part):
@@ -999,7 +997,7 @@ class Preview(Part):
     to_act: list[int] = []
     """The seats that would have to act; empty if the episode would be over."""
     seats: list[View] = []
-    """The views that the turn after the last action would have."""
+    """The views in the turn that would follow the last action."""
     rewards: list[float] = []
     """The sum of each seat's rewards along the line."""
     terminated: bool = False
@@ -1011,7 +1009,8 @@ class Preview(Part):
     applied: int = 0
     """How many steps of the line were applied."""
     error: str = ""
-    """Why the next step was not applied: an illegal action, or the end of the episode."""
+    """The reason why the next step was not applied: an illegal action, or the end of the
+    episode."""
 
 
 class Save(Message):
@@ -1046,7 +1045,7 @@ class Load(Message):
     """Restores a state that an instance of this type saved."""
 
     id: int
-    """To be returned in the ``reply``."""
+    """The request's number, repeated in the ``reply``."""
     instance: int
     """The agent."""
     state: bytes = b""
@@ -1063,11 +1062,11 @@ class AgentMessage(Message, tag="message"):
     """A message from an experiment to an agent instance; answered with ``reply``."""
 
     id: int
-    """To be returned in the ``reply``."""
+    """The request's number, repeated in the ``reply``."""
     instance: int
     """The agent."""
     body: Any = None
-    """Any value that the two sides understand."""
+    """Any value that both sides understand."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
@@ -1085,7 +1084,7 @@ class Cleanup(Message):
     """Asks a program to release an instance; answered with ``reply``."""
 
     id: int
-    """To be returned in the ``reply``."""
+    """The request's number, repeated in the ``reply``."""
     instance: int
     """The agent."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
@@ -1166,7 +1165,7 @@ class Run(RunRules, Message, frozen=False):  # type: ignore[misc]  # ``id`` is s
     """Plays episodes; the reply is ``{"run": number}``."""
 
     id: int
-    """To be returned in the ``reply``."""
+    """The request's number, repeated in the ``reply``."""
     environment: str
     """The name of an offered environment."""
     agents: list[int | str]
@@ -1185,11 +1184,11 @@ class Run(RunRules, Message, frozen=False):  # type: ignore[misc]  # ``id`` is s
     """True if agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
     rotation share an environment seed."""
     retries: Natural = 1
-    """How often an interrupted episode is played again."""
+    """Maximum number of times that an interrupted episode is played again."""
     secret: bool = False
     """True if watching is forbidden."""
     modes: list[Mode] = []
-    """The mode of each of ``agents``, if they differ; empty for ``mode`` for all."""
+    """The mode of each of ``agents``, if they differ; empty to use ``mode`` for all."""
     openings: list[list[list[Any]]] = []
     """Lines of joint actions with which the broker begins episodes, in place of the seats."""
     label: str = ""
@@ -1203,8 +1202,7 @@ class Run(RunRules, Message, frozen=False):  # type: ignore[misc]  # ``id`` is s
     thoughts: bool = False
     """True if every watcher may see what the agents think; otherwise only this experiment may."""
     texts: bool = True
-    """In a stepwise run: whether each turn has the position as text.  Watchers get it in any
-    case."""
+    """In a stepwise run: true if each turn has the position as text.  Watchers always get it."""
     peer: str | None = None
     """The name of the peer that serves the environment, if several offer it; nil for any."""
     substitutes: list[int | str] = []
@@ -1225,7 +1223,7 @@ class RunCommand(Message):
     """The fields that commands about a run share."""
 
     id: int
-    """To be returned in the ``reply``."""
+    """The request's number, repeated in the ``reply``."""
     run: int
     """The run; the sender must own it."""
 
@@ -1245,11 +1243,11 @@ class Cancel(Message):
     """Ends a run at once, or gives up a request."""
 
     id: int
-    """To be returned in the ``reply``."""
+    """The request's number, repeated in the ``reply``."""
     run: int | None = None
     """The run; the sender must own it."""
     request: int | None = None
-    """Or the ``id`` of the request to give up; that request gets the error ``cancelled``."""
+    """The ``id`` of the request to give up, instead of a run; it gets the error ``cancelled``."""
 
 
 class ExperimentStart(RunCommand, tag="start"):
@@ -1264,42 +1262,42 @@ class ExperimentStep(RunCommand, tag="step"):
 
 
 class Catalogue(Message):
-    """Asks what is connected; SPEC.md defines the reply."""
+    """Asks for the connected peers, the agents and the runs; SPEC.md defines the reply."""
 
     id: int
-    """To be returned in the ``reply``."""
+    """The request's number, repeated in the ``reply``."""
     start: Natural = 0
-    """The entry with which the reply begins: ``more`` of the reply before, if there was more."""
+    """The first entry of the reply: ``more`` from the previous reply, if there was more."""
 
 
 class Watch(Message):
     """Subscribes to the turns and results of a run, or of all runs."""
 
     id: int
-    """To be returned in the ``reply``."""
+    """The request's number, repeated in the ``reply``."""
     run: int | None = None
     """The run; nil for all runs, present and future."""
     on: bool = True
     """False unsubscribes."""
     scenes: bool = False
-    """True if turns bring the ``scene`` that all may see; begins with the present turns."""
+    """True to receive the public ``scene`` with turns, beginning with the current ones."""
     thoughts: bool = False
-    """True if turns bring what the agents think, where the run allows it."""
+    """True to receive the agents' thoughts with turns, where the run allows it."""
     every: Annotated[float, Meta(ge=0)] = 0.0
-    """Show at most one turn of a match in this many seconds, on average; 0 shows all turns."""
+    """Minimum average time between two turns of a match, in seconds; 0 shows all turns."""
 
 
 class ExperimentCreate(Message, tag="create"):
     """Creates an agent instance; the reply is ``{"instance": number}``."""
 
     id: int
-    """To be returned in the ``reply``."""
+    """The request's number, repeated in the ``reply``."""
     agent: str
     """The name of an offered agent type."""
     parameters: dict[str, Any] = {}
     """Options by name; the others keep their defaults."""
     seed: int = 0
-    """Seeds the agent's random choices outside episodes."""
+    """The seed of the agent's random choices outside episodes."""
     state: bytes | None = None
     """The state to start from: bytes of an earlier ``saved``."""
     state_name: str | None = None
@@ -1316,11 +1314,11 @@ class ExperimentMessage(Message, tag="message"):
     """Passes a message to an agent instance, or to the environment of a run."""
 
     id: int
-    """To be returned in the ``reply``."""
+    """The request's number, repeated in the ``reply``."""
     instance: int | None = None
     """The instance to pass it to."""
     run: int | None = None
-    """Or a run, whose first environment gets it."""
+    """The run whose first environment gets the message, instead of an agent."""
     body: Any = None
     """Any value that the two sides understand; the ``reply`` carries the answer."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
@@ -1341,18 +1339,18 @@ class SeatResult(Part):
     seconds: float = 0.0
     """Thinking time, from sending decisions to receiving their answers."""
     breaches: int = 0
-    """How many answers were late, illegal or an error."""
+    """The number of answers that were late, illegal or an error."""
     ignored: int = 0
-    """How many actions were ignored because they were stale, repeated or for another seat."""
+    """The number of actions ignored as stale, repeated or for another seat."""
     refused: int = 0
     """The sum of ``action.refused``: illegal answers that a bridge caught."""
     measures: dict[str, float] = {}
     """The mean of each of ``action.measures``, over the answers that had it."""
     stands_for: Natural | None = None
-    """Of a substitute: the number of the lost instance whose seat it has; the result is that since
-    it took the seat."""
+    """For a substitute: the number of the lost instance that it replaces; the result counts from
+    then on."""
     since: Natural = 0
-    """Of a substitute: the first turn in which it could act."""
+    """For a substitute: the first turn in which it could act."""
 
 
 class Episode(Message):
@@ -1392,18 +1390,18 @@ class Episode(Message):
 
 
 class Episodes(Message):
-    """Results of a run that plays in groups, together."""
+    """Several results of a run that plays in groups."""
 
     run: int
     """The run."""
     results: list[Episode]
-    """Results that would otherwise be an ``episode`` each, in the same order."""
+    """The results in order, each as an ``episode`` would have it."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Progress(Message):
-    """Reports how far a run is."""
+    """Reports the progress of a run."""
 
     run: int
     """The run."""
@@ -1412,7 +1410,7 @@ class Progress(Message):
     running: int
     """Episodes in progress."""
     total: int
-    """Episodes that the run asked for."""
+    """Episodes requested by the run."""
     waiting: str = ""
     """If no episode could begin for 2 s: one line for a person that names what the run waits
     for."""
@@ -1451,13 +1449,13 @@ class WatchedTurn(Message, tag="turn"):
     turn: int
     """The number of the turn."""
     to_act: list[int] = []
-    """Seats that must act now."""
+    """The seats that must act now."""
     actions: list[tuple[int, Any]] = []
     """The actions that led here."""
     rewards: list[float] = []
-    """Per seat, of this transition."""
+    """The reward of each seat in this transition."""
     observations: list[tuple[int, Any]] = []
-    """Seat and observation, in games of perfect information."""
+    """Pairs of seat and observation, in games of perfect information."""
     agents: list[str] = []
     """The agents' names, by seat."""
     terminated: bool = False
@@ -1471,15 +1469,15 @@ class WatchedTurn(Message, tag="turn"):
     text: str | None = None
     """The position as text, as everyone may see it."""
     scene: Any = None
-    """If asked for: the position to be drawn, as everyone may see it."""
+    """If requested: the position as a scene to draw, as everyone may see it."""
     thoughts: list[tuple[int, Any]] = []
-    """If asked for and allowed: seat and ``Thoughts`` of those who acted."""
+    """If requested and allowed: pairs of seat and ``Thoughts``, for the seats that acted."""
     environment: str = ""
     """The environment's name, as the run gave it."""
     clocks: list[Clock] = []
-    """Per seat, what is left when this is sent; empty without a clock, and at the end."""
+    """The remaining time of each seat when this is sent; empty without a clock, and at the end."""
     running: list[int] = []
-    """Seats whose clocks are running."""
+    """The seats whose clocks are running."""
 
 
 # -- who says what

@@ -1,4 +1,4 @@
-"""Checks of every agent: legal play, the same from the same seeds, and complete states."""
+"""Checks of every agent: legal play, reproducible from seeds, with complete saved states."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class AgentTrial:
                 return turn
 
         self.failures = failures = list[str]()
-        """Of ``end``, whose errors reach no result but that of the next decision."""
+        """Errors raised in ``end``, which would otherwise only show at the next decision."""
 
         class Heard(subject.kind):  # type: ignore[misc, name-defined]
             def end(self, end: End) -> None:
@@ -134,7 +134,7 @@ class AgentTrial:
 
 
 def it_plays(subject: AgentSubject) -> None:
-    """It answers each decision with a legal action, and hears every end."""
+    """The agent answers each decision with a legal action and is told every end."""
     with AgentTrial(subject) as table:
         table.play("it_plays")
         table.play("it_plays", first=subject.episodes, mode="evaluate")
@@ -172,7 +172,7 @@ def evaluation_changes_nothing(subject: AgentSubject) -> None:
 
 
 def states_say_everything(subject: AgentSubject) -> None:
-    """Loaded from a state it saves the same bytes, and continues as if nothing had happened."""
+    """After loading a state the agent saves the same bytes and plays on identically."""
     name = "states_say_everything"
     with AgentTrial(subject) as whole:
         whole.play(name)
@@ -195,7 +195,7 @@ def states_say_everything(subject: AgentSubject) -> None:
 
 
 def wrong_states_are_refused(subject: AgentSubject) -> None:
-    """An agent that saves refuses bytes that are not a state of its kind, and stays as it was."""
+    """An agent that saves refuses bytes that are not such a state, and is unchanged."""
     name = "wrong_states_are_refused"
     with AgentTrial(subject) as table:
         table.play(name)
@@ -227,7 +227,7 @@ CHECKS: dict[str, Callable[[AgentSubject], None]] = {
         *(states_say_everything, wrong_states_are_refused),
     )
 }
-"""Every check by its name, in the order in which they run."""
+"""All checks by name, in the order in which they run."""
 
 
 def check_agent(
@@ -239,19 +239,19 @@ def check_agent(
     episodes: int = 4,
     only: str = "",
 ) -> None:
-    """Check an agent in a game, against random players; return if it passes.
+    """Check an agent in a game against random players; raise an error if a check fails.
 
     Args:
         cls: the agent's class.
         parameters: by name; the others keep their defaults.
-        environment: a game that it plays, or its name.
+        environment: the class or name of a game that the agent plays.
         configuration: the game's options by name.
-        episodes: how many are played each time; enough for a learner to learn something.
-        only: the name of one check, from ``CHECKS``; empty runs all.
+        episodes: the number of episodes per playing; enough for a learner to change.
+        only: the name of a check in ``CHECKS``; empty runs all.
 
     Raises:
-        CheckFailed: a check does not pass; one line says what was wrong and where the guide has it.
-        DovetailError: it cannot play this game, or a parameter is wrong.
+        CheckFailed: a check fails; one line says what is wrong and where the guide explains it.
+        DovetailError: the agent cannot play this game, or a parameter is invalid.
     """
     if only and only not in CHECKS:
         raise DovetailError(f"no check {only!r}; there are {', '.join(CHECKS)}")

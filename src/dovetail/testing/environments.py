@@ -45,7 +45,7 @@ class EnvironmentSubject:
     strict: bool
 
     def make(self) -> tuple[Environment, Spec]:
-        """Return a new environment and what its ``init`` says."""
+        """Return a new environment and the spec from its ``init``."""
         with no_error("init", "init", WRONG):
             made = self.kind(options.read(self.kind.Configuration, self.settings, self.kind.name))
             spec = made.init()
@@ -55,7 +55,7 @@ class EnvironmentSubject:
 
 
 def legal_of(view: View) -> list[int] | None:
-    """Return the legal actions of a view; None if every action of the space is."""
+    """Return the legal actions of a view; None if the whole action space is legal."""
     return unmask(view.legal) if isinstance(view.legal, bytes) else view.legal
 
 
@@ -106,7 +106,7 @@ def play(
 
 
 def frozen(value: Any) -> bytes:
-    """Return what would travel."""
+    """Return the encoded bytes that would be sent."""
     if isinstance(value, Turn):
         for view in value.seats:
             view.legal = given.legal(view.legal)
@@ -114,7 +114,7 @@ def frozen(value: Any) -> bytes:
 
 
 def spec_is_whole(subject: EnvironmentSubject) -> None:
-    """Spaces for one seat or for each, and a configuration that has a default."""
+    """The spec has spaces for one seat or for each, and the configuration has defaults."""
     name = "spec_is_whole"
     _, spec = subject.make()
     for what in ("observation_spaces", "action_spaces"):
@@ -125,7 +125,7 @@ def spec_is_whole(subject: EnvironmentSubject) -> None:
 
 
 def turns_are_what_the_spec_says(subject: EnvironmentSubject) -> None:
-    """Observations, rewards and actions lie in the spaces; the end is told to every seat."""
+    """Observations, rewards and actions lie in their spaces; every seat is told the end."""
     name = "turns_are_what_the_spec_says"
     environment, spec = subject.make()
     rng = random.Random(5)
@@ -206,7 +206,7 @@ def seeds_decide_everything(subject: EnvironmentSubject) -> None:
 
 
 def turns_do_not_change(subject: EnvironmentSubject) -> None:
-    """Values that were handed out do not change."""
+    """Returned values do not change afterwards."""
     name = "turns_do_not_change"
     environment, spec = subject.make()
     rng, kept = random.Random(8), []
@@ -219,7 +219,7 @@ def turns_do_not_change(subject: EnvironmentSubject) -> None:
 
 
 def _illegal(space: Any, legal: list[int] | None) -> list[Any]:
-    """Return a few actions of the space that are not legal: all that the broker can let through."""
+    """Return up to six action numbers of the space that are not legal."""
     if not isinstance(space, spaces.Discrete) or legal is None:
         return []
     allowed = set(legal)
@@ -279,7 +279,7 @@ def _try_illegal(
 
 
 def afterstates_are_what_is_seen(subject: EnvironmentSubject) -> None:
-    """One row per legal action; where the environment can say it, what is seen after the action."""
+    """There is one row per legal action, equal to the later observation if that can be checked."""
     name = "afterstates_are_what_is_seen"
     environment, spec = subject.make()
     if not spec.afterstates:
@@ -372,7 +372,7 @@ def scenes_show_every_legal_action(subject: EnvironmentSubject) -> None:
 
 
 def symmetric_actions_lead_to_symmetric_observations(subject: EnvironmentSubject) -> None:
-    """Playing the symmetric actions leads to the symmetric observations, where nothing is drawn."""
+    """In games without chance, symmetric actions lead to symmetric observations."""
     name = "symmetric_actions_lead_to_symmetric_observations"
     environment, spec = subject.make()
     if spec.chance:  # chance is not symmetric
@@ -395,7 +395,7 @@ def symmetric_actions_lead_to_symmetric_observations(subject: EnvironmentSubject
 
 
 def forks_stand_alone(subject: EnvironmentSubject) -> None:
-    """A fork shows its seat the same, and playing it on leaves the episode alone."""
+    """A fork looks the same to its seat, and playing it does not affect the episode."""
     name = "forks_stand_alone"
     environment, spec = subject.make()
     for turn, actions in play(environment, spec, 2, random.Random(6), name):
@@ -424,7 +424,7 @@ def forks_stand_alone(subject: EnvironmentSubject) -> None:
 
 
 def it_can_be_served(subject: EnvironmentSubject) -> None:
-    """It has a description; spec, turns, text and scenes travel."""
+    """The environment has a description; its spec, turns, text and scenes can be sent."""
     name = "it_can_be_served"
     host = EnvironmentHost([subject.kind])
     (offer,) = host.offers()
@@ -463,7 +463,7 @@ CHECKS: dict[str, Callable[[EnvironmentSubject], None]] = {
         *(forks_stand_alone, it_can_be_served),
     )
 }
-"""Every check by its name, in the order in which they run."""
+"""All checks by name, in the order in which they run."""
 
 
 def check_environment(
@@ -474,19 +474,19 @@ def check_environment(
     strict: bool = False,
     only: str = "",
 ) -> None:
-    """Check an environment; return if it passes.
+    """Check an environment; raise an error if a check fails.
 
     Args:
         cls: the environment's class.
         configuration: options by name; the others keep their defaults.
-        episodes: how many are played at random for each of the checks that play many.
-        strict: also what Dovetail asks of its own: ``step`` refuses whatever is not legal,
-            everything is described, and there is a text and a scene.
-        only: the name of one check, from ``CHECKS``; empty runs all.
+        episodes: the number of random episodes for each check that plays several.
+        strict: also check what Dovetail requires of its own games: ``step`` refuses every illegal
+            action, everything is described, and there are texts and scenes.
+        only: the name of a check in ``CHECKS``; empty runs all.
 
     Raises:
-        CheckFailed: a check does not pass; one line says what was wrong and where the guide has it.
-        DovetailError: the configuration makes no game.
+        CheckFailed: a check fails; one line says what is wrong and where the guide explains it.
+        DovetailError: the configuration is invalid.
     """
     if only and only not in CHECKS:
         raise DovetailError(f"no check {only!r}; there are {', '.join(CHECKS)}")

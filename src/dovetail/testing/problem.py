@@ -1,4 +1,4 @@
-"""The problems that checks report."""
+"""The error that failed checks raise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CheckFailed(AssertionError):
         check: the name of the check.
         wrong: what was wrong.
         expected: what was expected.
-        guide: where the guide says so.
+        guide: the section of the guide that explains the rule.
     """
 
     def __init__(self, check: str, wrong: str, expected: str, guide: str) -> None:
@@ -35,7 +35,7 @@ def no_error(check: str, doing: str, guide: str) -> Iterator[None]:
     """Turn an exception in the code under test into a failed check; DovetailError passes through.
 
     Raises:
-        CheckFailed: the code raised something else.
+        CheckFailed: the code raised another exception.
     """
     try:
         yield

@@ -23,28 +23,28 @@ inline constexpr std::int64_t kVersion = 1;
 
 namespace messages {
 
-/// An environment or agent type that a peer can make.
+/// An environment or agent type that a peer offers.
 struct Offer {
     /// The name that `run` and `create` use.
     std::string name = {};
     /// One sentence for a person.
     std::string description = {};
-    /// The JSON Schema of each option, by name, with its `default`, which an environment also takes if it is
-    /// given; that of the number of seats has `"x-seats": true`.
+    /// The JSON Schema of each option, by name, with a `default` that environments also accept as a value;
+    /// the number of seats is marked `"x-seats": true`.
     Map parameters = {};
-    /// For agents: what the environment adds to this agent's decisions.
+    /// For agents: the additions to each decision that the agent wants.
     std::vector<Want> wants = {};
-    /// For agents: how many episodes one instance plays at once; 0 means any number. At least 0.
+    /// For agents: maximum episodes in progress per instance; 0 for no limit. At least 0.
     std::int64_t capacity = 1;
-    /// For agents: the program is this one agent; experiments seat it by name and do not create it.
+    /// For agents: true if the program is a single agent, which experiments seat by name and do not create.
     bool instance = false;
     /// For environments: the possible numbers of seats.
     std::optional<std::vector<std::int64_t>> seats = {};
     /// True if it can play in groups; see SPEC.md, Stacked turns.
     bool stacked = false;
-    /// For environments: how many matches of it the peer plays at once; 0 means any number. At least 0.
+    /// For environments: maximum matches in progress at this peer; 0 for no limit. At least 0.
     std::int64_t matches = 0;
-    /// For agents: the environments that it plays, by name; empty if it may play any.
+    /// For agents: the names of the environments that it plays; empty for any.
     std::vector<std::string> games = {};
 };
 
@@ -52,9 +52,9 @@ struct Offer {
 struct Limits {
     /// Bytes. At least 1.
     std::int64_t frame = 16'777'216;
-    /// Nested arrays and maps. At least 1.
+    /// Maximum nesting of arrays and maps. At least 1.
     std::int64_t depth = 32;
-    /// Values of any kind, including map keys. At least 1.
+    /// Maximum number of values, including map keys. At least 1.
     std::int64_t elements = 100'000;
 };
 
@@ -88,13 +88,13 @@ struct Welcome {
     std::string session = {};
     /// The peer's name: its own, or one that the broker chose.
     std::string name = {};
-    /// True if the session that `resume` named continues; if false, everything of an earlier session is gone.
+    /// True if the session named by `resume` continues; if false, nothing of it is left.
     bool resumed = false;
     /// The protocol version that the broker speaks.
     std::int64_t version = 1;
-    /// Seconds between the broker's pings; 0: none, since this connection cannot lose anything. At least 0.
+    /// Seconds between the broker's pings; 0 for none, on connections that cannot lose messages. At least 0.
     double heartbeat = 1.0;
-    /// Seconds of silence after which the broker gives up a peer that owes no answer. At least 0.
+    /// Seconds of silence after which the broker considers an idle peer lost. At least 0.
     double peer_timeout = 30.0;
     /// The largest frames that the broker reads.
     Limits limits = {};
@@ -122,8 +122,8 @@ struct Pong {
     std::int64_t seen = 0;
 };
 
-/// Something was refused or failed; nothing else has changed. The message `error`, any peer to broker and
-/// broker to any peer.
+/// Reports that a message was refused or failed; nothing else has changed. The message `error`, any peer to
+/// broker and broker to any peer.
 struct Error {
     static constexpr const char* type = "error";
     /// One of the error codes.
@@ -176,9 +176,9 @@ struct Spec {
     std::string name = {};
     /// The number of seats, numbered from 0. At least 1.
     std::int64_t seats = 1;
-    /// One per seat, or one for all; see SPEC.md, Spaces.
+    /// The observation space of each seat, or one for all; see SPEC.md, Spaces.
     std::vector<Space> observation_spaces = {};
-    /// One per seat, or one for all.
+    /// The action space of each seat, or one for all.
     std::vector<Space> action_spaces = {};
     /// The lowest and highest reward of one transition; nil if unknown.
     std::optional<std::pair<double, double>> reward_range = {};
@@ -187,13 +187,13 @@ struct Spec {
     double discount = 1.0;
     /// True if watchers may see every seat's observations.
     bool perfect_information = true;
-    /// True if chance plays a part after the start: equal actions may lead to different turns.
+    /// True if there is chance after the start, so that equal actions may lead to different turns.
     bool chance = false;
     /// True if the environment can provide afterstates.
     bool afterstates = false;
-    /// When an episode is forfeited: the reward of the seat at fault, and that of every other seat.
+    /// The rewards when a seat forfeits the episode: its own, and every other seat's.
     std::optional<std::pair<double, double>> forfeit = {};
-    /// The most turns that an episode can have; nil if unknown. At least 1.
+    /// The maximum number of turns of an episode; nil if unknown. At least 1.
     std::optional<std::int64_t> max_turns = {};
     /// Symmetries of an observation that is one tensor, without the identity.
     std::vector<Symmetry> symmetries = {};
@@ -210,8 +210,8 @@ struct Open {
     Map configuration = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
-    /// To an offer with `stacked`: how many episodes it plays at once, as a group; 0 for an ordinary match.
-    /// At least 0.
+    /// For offers with `stacked`: the number of episodes to play at once, as a group; 0 for an ordinary
+    /// match. At least 0.
     std::int64_t slots = 0;
     /// True if the `turns` of the group need `afterstates`.
     bool afterstates = false;
@@ -225,9 +225,9 @@ struct EnvironmentStart {
     std::int64_t match = 0;
     /// The broker's number for the episode.
     std::int64_t episode = 0;
-    /// Seeds everything that is random in this episode.
+    /// The seed of everything random in this episode.
     std::int64_t seed = 0;
-    /// For each seat, what to add to its views; empty if no seat wants anything.
+    /// For each seat, the additions to its views; empty if there are none.
     std::vector<std::vector<Want>> wants = {};
     /// True to add the public `text` to each turn.
     bool watched = false;
@@ -269,11 +269,11 @@ struct Close {
     std::int64_t seq = 0;
 };
 
-/// Asks what would follow from actions, given what a seat can know; answered with `reply`. The message
-/// `lookahead`, broker to environment.
+/// Asks which positions would follow from actions, given what a seat can know; answered with `reply`. The
+/// message `lookahead`, broker to environment.
 struct EnvironmentLookahead {
     static constexpr const char* type = "lookahead";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The episode.
     std::int64_t episode = 0;
@@ -283,7 +283,7 @@ struct EnvironmentLookahead {
     std::int64_t turn = 0;
     /// Sequences of joint actions, as in the agent's `lookahead`.
     std::vector<std::vector<std::vector<Value>>> lines = {};
-    /// Seeds what the seat cannot know, and chance: all lines share one draw.
+    /// The seed of chance and of what the seat cannot know; all lines share one sample.
     std::int64_t seed = 0;
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
@@ -293,11 +293,11 @@ struct EnvironmentLookahead {
 /// environment.
 struct EnvironmentMessage {
     static constexpr const char* type = "message";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The match that the environment was made for.
     std::int64_t match = 0;
-    /// Any value that the two sides understand.
+    /// Any value that both sides understand.
     Value body = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
@@ -311,17 +311,17 @@ struct EnvironmentSteps {
     std::int64_t match = 0;
     /// The number of the batch in the group, from 0; the `turns` repeats it. At least 0.
     std::int64_t batch = 0;
-    /// Tensor int32 [rows]: the slot of each action, rising; nil if there is none.
+    /// Tensor int32 [rows]: the slot of each action, ascending; nil if there are none.
     Value slots = {};
-    /// Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+    /// Tensor int32 [rows]: its seat; seats of one slot are adjacent and ascending.
     Value seats = {};
     /// Tensor int64 [rows]: the action.
     Value actions = {};
-    /// Tensor int32 [begun]: the slots in which an episode begins, rising; nil if none does.
+    /// Tensor int32 [begun]: the slots in which an episode begins, ascending; nil for none.
     Value restarts = {};
     /// Tensor int64 [begun]: the broker's number of each of these episodes.
     Value episodes = {};
-    /// Tensor uint64 [begun]: what seeds each of them.
+    /// Tensor uint64 [begun]: the seed of each of these episodes.
     Value seeds = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
@@ -347,23 +347,24 @@ struct Turns {
     std::int64_t match = 0;
     /// The batch that it answers. At least 0.
     std::int64_t batch = 0;
-    /// Tensor int32 [slots]: those of the batch, each once, rising.
+    /// Tensor int32 [slots]: the slots of the batch, each once, ascending.
     Value slots = {};
-    /// Tensor float64 [slots, seats]: what each seat earned in the transition; nil if all is 0.
+    /// Tensor float64 [slots, seats]: each seat's reward in the transition; nil if all are 0.
     Value rewards = {};
     /// Tensor uint8 [slots]: 0 continues, 1 terminated, 2 truncated, 3 failed; nil if all continue.
     Value over = {};
-    /// Tensor int32 [rows]: the slot of each seat that must act, rising; nil if none must.
+    /// Tensor int32 [rows]: the slot of each seat that must act, ascending; nil if none must.
     Value rows = {};
-    /// Tensor int32 [rows]: the seat; seats of one slot are adjacent and rising.
+    /// Tensor int32 [rows]: the seat; seats of one slot are adjacent and ascending.
     Value seats = {};
-    /// A tensor [rows, ...], or an array of one value per row: what each of them observes.
+    /// A tensor [rows, ...], or an array of one value per row: the observations.
     Value observations = {};
-    /// Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space.
+    /// Tensor uint8 [rows, bytes]: the legal actions of each row as a bit mask; nil allows the whole action
+    /// space.
     Value legal = {};
-    /// If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row.
+    /// If wanted: a tensor [legal, ...] of the observations after each legal action, row by row.
     Value afterstates = {};
-    /// A tensor [ended, seats, ...], or an array of arrays: what the seats observe where `over` is 1 or 2.
+    /// A tensor [ended, seats, ...], or an array of arrays: the final observations where `over` is 1 or 2.
     Value finals = {};
     /// Tensor float64 [ended, seats]: the scores there, NaN where there are none; nil if there are none.
     Value outcomes = {};
@@ -378,7 +379,7 @@ struct Turns {
 struct View {
     /// The seat. At least 0.
     std::int64_t seat = 0;
-    /// A value of the seat's observation space; the broker passes it on unopened.
+    /// A value of the seat's observation space; the broker passes it on unread.
     Value observation = {};
     /// For a seat in `to_act`: its legal actions; nil allows its whole action space.
     Legal legal = {};
@@ -390,7 +391,7 @@ struct View {
     std::optional<std::string> text = {};
     /// If wanted: the position as a scene to draw.
     Value scene = {};
-    /// In the last turn: whether a limit outside the rules cut this seat short; nil is as the turn says.
+    /// In the last turn: whether a limit outside the rules truncated this seat; nil follows the turn.
     std::optional<bool> truncated = {};
 };
 
@@ -404,7 +405,7 @@ struct Turn {
     std::int64_t turn = 0;
     /// The seats that must act; empty if and only if the episode is over.
     std::vector<std::int64_t> to_act = {};
-    /// A view of each seat in `to_act` and of each that earned a reward; at the end, of every seat.
+    /// A view for each seat in `to_act` or with a reward; at the end, for every seat.
     std::vector<View> seats = {};
     /// True if the rules ended the episode.
     bool terminated = false;
@@ -416,9 +417,9 @@ struct Turn {
     std::optional<std::string> text = {};
     /// For debugging; the broker does not pass it on.
     Value info = {};
-    /// If asked for: the position to be drawn, as everyone may see it.
+    /// If requested: the position as a scene to draw, as everyone may see it.
     Value scene = {};
-    /// At the end: the seat that ended it by breaking a rule, if the environment has judged that.
+    /// At the end: the seat that ended the episode by breaking a rule, if there is one.
     std::optional<std::int64_t> blame = {};
 };
 
@@ -426,7 +427,7 @@ struct Turn {
 /// broker to agent.
 struct Create {
     static constexpr const char* type = "create";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The broker's number for the new instance.
     std::int64_t instance = 0;
@@ -434,7 +435,7 @@ struct Create {
     std::string agent = {};
     /// Options by name; the others keep their defaults.
     Map parameters = {};
-    /// Seeds the agent's random choices outside episodes.
+    /// The seed of the agent's random choices outside episodes.
     std::int64_t seed = 0;
     /// The state to start from: bytes of an earlier `saved`.
     std::optional<Bytes> state = {};
@@ -463,7 +464,7 @@ struct Init {
     std::int64_t slots = 0;
 };
 
-/// The time that a seat has, and that of its last answer, in seconds of the broker's clock.
+/// A seat's remaining time, and the time of its last answer, in seconds of the broker's clock.
 struct Clock {
     /// The limit of this decision; nil if there is none.
     std::optional<double> decision = {};
@@ -485,7 +486,7 @@ struct AgentStart {
     std::int64_t seat = 0;
     /// The turn; the `action` repeats it.
     std::int64_t turn = 0;
-    /// Seeds this seat's random choices in this episode.
+    /// The seed of this seat's random choices in this episode.
     std::int64_t seed = 0;
     /// In `evaluate` the agent must not learn.
     Mode mode = Mode::learn;
@@ -505,7 +506,7 @@ struct AgentStart {
     double reward = 0.0;
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
-    /// True if a watcher may see the `thoughts` of the answer; it must not change the answer.
+    /// True if a watcher may see the answer's `thoughts`; it must not affect the action.
     bool think = false;
 };
 
@@ -534,7 +535,7 @@ struct AgentStep {
     std::optional<Clock> clock = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
-    /// True if a watcher may see the `thoughts` of the answer; it must not change the answer.
+    /// True if a watcher may see the answer's `thoughts`; it must not affect the action.
     bool think = false;
 };
 
@@ -581,17 +582,18 @@ struct AgentSteps {
     std::int64_t instance = 0;
     /// The number of the batch in the group; the `actions` repeats it. At least 0.
     std::int64_t batch = 0;
-    /// Tensor int32 [rows]: the slot of each decision, rising.
+    /// Tensor int32 [rows]: the slot of each decision, ascending.
     Value slots = {};
-    /// Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+    /// Tensor int32 [rows]: its seat; seats of one slot are adjacent and ascending.
     Value seats = {};
     /// Tensor int32 [rows]: its turn.
     Value turns = {};
-    /// A tensor [rows, ...], or an array of one value per row: what is observed.
+    /// A tensor [rows, ...], or an array of one value per row: the observations.
     Value observations = {};
-    /// Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space.
+    /// Tensor uint8 [rows, bytes]: the legal actions of each row as a bit mask; nil allows the whole action
+    /// space.
     Value legal = {};
-    /// If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row.
+    /// If wanted: a tensor [legal, ...] of the observations after each legal action, row by row.
     Value afterstates = {};
     /// Tensor float64 [rows]: the sum of the seat's rewards since its last decision; nil for 0.
     Value rewards = {};
@@ -599,7 +601,7 @@ struct AgentSteps {
     Value starts = {};
     /// Tensor int64 [first]: the broker's numbers of these episodes.
     Value episodes = {};
-    /// Tensor uint64 [first]: what seeds the seat's random choices in each of them.
+    /// Tensor uint64 [first]: the seed of the seat's random choices in each of them.
     Value seeds = {};
     /// In `evaluate` the agent must not learn.
     Mode mode = Mode::learn;
@@ -659,13 +661,13 @@ struct Actions {
     Value seats = {};
     /// Tensor int64 [rows]: the action number of each.
     Value actions = {};
-    /// The rows, from 0, that give their episode up instead.
+    /// The rows, from 0, that give up their episode instead.
     std::vector<std::int64_t> resigns = {};
     /// Tensor int32 [rows]: how many earlier answers were illegal, as in `action`; nil for none.
     Value refused = {};
-    /// An array with a map for each row: what the agent measured since its last answer; nil for nothing.
+    /// An array with a map for each row: the agent's measures since its last answer; nil for none.
     Value measures = {};
-    /// The decisions at which the agent failed, instead of their action.
+    /// The decisions at which the agent failed, in place of their actions.
     std::vector<Fault> faults = {};
 };
 
@@ -674,7 +676,7 @@ struct Thoughts {
     /// The value of each legal action, in their order, in the agent's own unit: NaN if unknown, empty if all
     /// are.
     std::vector<double> values = {};
-    /// With what probability the agent plays each legal action, in their order; empty if unknown.
+    /// The probability that the agent plays each legal action, in their order; empty if unknown.
     std::vector<double> probabilities = {};
     /// The actions that the agent expects, its own first.
     std::vector<Value> line = {};
@@ -701,15 +703,15 @@ struct Action {
     std::vector<std::pair<std::string, double>> measures = {};
     /// For watchers, if the decision asks for it with `think`.
     std::optional<Thoughts> thoughts = {};
-    /// Gives the episode up instead; `action` is then ignored.
+    /// True to give up the episode instead; `action` is then ignored.
     bool resign = false;
 };
 
-/// Asks what would follow from the position in which the seat must act. The reply's `body` is a list of
+/// Asks which positions would follow from the one in which the seat must act. The reply's `body` is a list of
 /// `Preview`, one for each line. The message `lookahead`, agent to broker.
 struct AgentLookahead {
     static constexpr const char* type = "lookahead";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The episode.
     std::int64_t episode = 0;
@@ -719,7 +721,7 @@ struct AgentLookahead {
     std::int64_t turn = 0;
     /// Sequences of joint actions: at each step, one action per seat in `to_act`, in that order.
     std::vector<std::vector<std::vector<Value>>> lines = {};
-    /// Seeds what the seat cannot know, and chance: all lines share one draw.
+    /// The seed of chance and of what the seat cannot know; all lines share one sample.
     std::int64_t seed = 0;
 };
 
@@ -727,7 +729,7 @@ struct AgentLookahead {
 struct Preview {
     /// The seats that would have to act; empty if the episode would be over.
     std::vector<std::int64_t> to_act = {};
-    /// The views that the turn after the last action would have.
+    /// The views in the turn that would follow the last action.
     std::vector<View> seats = {};
     /// The sum of each seat's rewards along the line.
     std::vector<double> rewards = {};
@@ -739,7 +741,7 @@ struct Preview {
     std::optional<std::vector<double>> outcome = {};
     /// How many steps of the line were applied.
     std::int64_t applied = 0;
-    /// Why the next step was not applied: an illegal action, or the end of the episode.
+    /// The reason why the next step was not applied: an illegal action, or the end of the episode.
     std::string error = {};
 };
 
@@ -776,7 +778,7 @@ struct Saved {
 /// to agent.
 struct Load {
     static constexpr const char* type = "load";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The agent.
     std::int64_t instance = 0;
@@ -794,11 +796,11 @@ struct Load {
 /// agent.
 struct AgentMessage {
     static constexpr const char* type = "message";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The agent.
     std::int64_t instance = 0;
-    /// Any value that the two sides understand.
+    /// Any value that both sides understand.
     Value body = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
@@ -818,7 +820,7 @@ struct Leave {
 /// and broker to agent.
 struct Cleanup {
     static constexpr const char* type = "cleanup";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The agent.
     std::int64_t instance = 0;
@@ -843,7 +845,7 @@ struct ClockRule {
 /// Plays episodes; the reply is `{"run": number}`. The message `run`, experiment to broker.
 struct Run {
     static constexpr const char* type = "run";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The name of an offered environment.
     std::string environment = {};
@@ -862,11 +864,11 @@ struct Run {
     /// True if agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full rotation
     /// share an environment seed.
     bool rotate = false;
-    /// How often an interrupted episode is played again. At least 0.
+    /// Maximum number of times that an interrupted episode is played again. At least 0.
     std::int64_t retries = 1;
     /// True if watching is forbidden.
     bool secret = false;
-    /// The mode of each of `agents`, if they differ; empty for `mode` for all.
+    /// The mode of each of `agents`, if they differ; empty to use `mode` for all.
     std::vector<Mode> modes = {};
     /// Lines of joint actions with which the broker begins episodes, in place of the seats.
     std::vector<std::vector<std::vector<Value>>> openings = {};
@@ -880,7 +882,7 @@ struct Run {
     std::int64_t save_every = 0;
     /// True if every watcher may see what the agents think; otherwise only this experiment may.
     bool thoughts = false;
-    /// In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
+    /// In a stepwise run: true if each turn has the position as text. Watchers always get it.
     bool texts = true;
     /// The name of the peer that serves the environment, if several offer it; nil for any.
     std::optional<std::string> peer = {};
@@ -931,7 +933,7 @@ struct Run {
 /// Pauses or resumes a run: while paused, it starts no episodes. The message `pause`, experiment to broker.
 struct Pause {
     static constexpr const char* type = "pause";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The run; the sender must own it.
     std::int64_t run = 0;
@@ -942,7 +944,7 @@ struct Pause {
 /// Ends a run after the episodes in progress. The message `drain`, experiment to broker.
 struct Drain {
     static constexpr const char* type = "drain";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The run; the sender must own it.
     std::int64_t run = 0;
@@ -951,11 +953,11 @@ struct Drain {
 /// Ends a run at once, or gives up a request. The message `cancel`, experiment to broker.
 struct Cancel {
     static constexpr const char* type = "cancel";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The run; the sender must own it.
     std::optional<std::int64_t> run = {};
-    /// Or the `id` of the request to give up; that request gets the error `cancelled`.
+    /// The `id` of the request to give up, instead of a run; it gets the error `cancelled`.
     std::optional<std::int64_t> request = {};
 };
 
@@ -963,7 +965,7 @@ struct Cancel {
 /// to broker.
 struct ExperimentStart {
     static constexpr const char* type = "start";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The run; the sender must own it.
     std::int64_t run = 0;
@@ -975,19 +977,19 @@ struct ExperimentStart {
 /// experiment to broker.
 struct ExperimentStep {
     static constexpr const char* type = "step";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The run; the sender must own it.
     std::int64_t run = 0;
 };
 
-/// Asks what is connected; SPEC.md defines the reply. The message `catalogue`, experiment or observer to
-/// broker.
+/// Asks for the connected peers, the agents and the runs; SPEC.md defines the reply. The message `catalogue`,
+/// experiment or observer to broker.
 struct Catalogue {
     static constexpr const char* type = "catalogue";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
-    /// The entry with which the reply begins: `more` of the reply before, if there was more. At least 0.
+    /// The first entry of the reply: `more` from the previous reply, if there was more. At least 0.
     std::int64_t start = 0;
 };
 
@@ -995,17 +997,17 @@ struct Catalogue {
 /// to broker.
 struct Watch {
     static constexpr const char* type = "watch";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The run; nil for all runs, present and future.
     std::optional<std::int64_t> run = {};
     /// False unsubscribes.
     bool on = true;
-    /// True if turns bring the `scene` that all may see; begins with the present turns.
+    /// True to receive the public `scene` with turns, beginning with the current ones.
     bool scenes = false;
-    /// True if turns bring what the agents think, where the run allows it.
+    /// True to receive the agents' thoughts with turns, where the run allows it.
     bool thoughts = false;
-    /// Show at most one turn of a match in this many seconds, on average; 0 shows all turns. At least 0.
+    /// Minimum average time between two turns of a match, in seconds; 0 shows all turns. At least 0.
     double every = 0.0;
 };
 
@@ -1013,13 +1015,13 @@ struct Watch {
 /// broker.
 struct ExperimentCreate {
     static constexpr const char* type = "create";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The name of an offered agent type.
     std::string agent = {};
     /// Options by name; the others keep their defaults.
     Map parameters = {};
-    /// Seeds the agent's random choices outside episodes.
+    /// The seed of the agent's random choices outside episodes.
     std::int64_t seed = 0;
     /// The state to start from: bytes of an earlier `saved`.
     std::optional<Bytes> state = {};
@@ -1037,11 +1039,11 @@ struct ExperimentCreate {
 /// to broker.
 struct ExperimentMessage {
     static constexpr const char* type = "message";
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     std::int64_t id = 0;
     /// The instance to pass it to.
     std::optional<std::int64_t> instance = {};
-    /// Or a run, whose first environment gets it.
+    /// The run whose first environment gets the message, instead of an agent.
     std::optional<std::int64_t> run = {};
     /// Any value that the two sides understand; the `reply` carries the answer.
     Value body = {};
@@ -1061,18 +1063,18 @@ struct SeatResult {
     std::int64_t decisions = 0;
     /// Thinking time, from sending decisions to receiving their answers.
     double seconds = 0.0;
-    /// How many answers were late, illegal or an error.
+    /// The number of answers that were late, illegal or an error.
     std::int64_t breaches = 0;
-    /// How many actions were ignored because they were stale, repeated or for another seat.
+    /// The number of actions ignored as stale, repeated or for another seat.
     std::int64_t ignored = 0;
     /// The sum of `action.refused`: illegal answers that a bridge caught.
     std::int64_t refused = 0;
     /// The mean of each of `action.measures`, over the answers that had it.
     std::vector<std::pair<std::string, double>> measures = {};
-    /// Of a substitute: the number of the lost instance whose seat it has; the result is that since it took
-    /// the seat. At least 0.
+    /// For a substitute: the number of the lost instance that it replaces; the result counts from then on. At
+    /// least 0.
     std::optional<std::int64_t> stands_for = {};
-    /// Of a substitute: the first turn in which it could act. At least 0.
+    /// For a substitute: the first turn in which it could act. At least 0.
     std::int64_t since = 0;
 };
 
@@ -1112,18 +1114,18 @@ struct Episode {
     std::vector<std::vector<Value>> opening = {};
 };
 
-/// Results of a run that plays in groups, together. The message `episodes`, broker to experiment or observer.
+/// Several results of a run that plays in groups. The message `episodes`, broker to experiment or observer.
 struct Episodes {
     static constexpr const char* type = "episodes";
     /// The run.
     std::int64_t run = 0;
-    /// Results that would otherwise be an `episode` each, in the same order.
+    /// The results in order, each as an `episode` would have it.
     std::vector<Episode> results = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
 };
 
-/// Reports how far a run is. The message `progress`, broker to experiment or observer.
+/// Reports the progress of a run. The message `progress`, broker to experiment or observer.
 struct Progress {
     static constexpr const char* type = "progress";
     /// The run.
@@ -1132,7 +1134,7 @@ struct Progress {
     std::int64_t finished = 0;
     /// Episodes in progress.
     std::int64_t running = 0;
-    /// Episodes that the run asked for.
+    /// Episodes requested by the run.
     std::int64_t total = 0;
     /// If no episode could begin for 2 s: one line for a person that names what the run waits for.
     std::string waiting = {};
@@ -1170,13 +1172,13 @@ struct WatchedTurn {
     std::int64_t episode = 0;
     /// The number of the turn.
     std::int64_t turn = 0;
-    /// Seats that must act now.
+    /// The seats that must act now.
     std::vector<std::int64_t> to_act = {};
     /// The actions that led here.
     std::vector<std::pair<std::int64_t, Value>> actions = {};
-    /// Per seat, of this transition.
+    /// The reward of each seat in this transition.
     std::vector<double> rewards = {};
-    /// Seat and observation, in games of perfect information.
+    /// Pairs of seat and observation, in games of perfect information.
     std::vector<std::pair<std::int64_t, Value>> observations = {};
     /// The agents' names, by seat.
     std::vector<std::string> agents = {};
@@ -1190,15 +1192,15 @@ struct WatchedTurn {
     std::optional<Reason> reason = {};
     /// The position as text, as everyone may see it.
     std::optional<std::string> text = {};
-    /// If asked for: the position to be drawn, as everyone may see it.
+    /// If requested: the position as a scene to draw, as everyone may see it.
     Value scene = {};
-    /// If asked for and allowed: seat and `Thoughts` of those who acted.
+    /// If requested and allowed: pairs of seat and `Thoughts`, for the seats that acted.
     std::vector<std::pair<std::int64_t, Value>> thoughts = {};
     /// The environment's name, as the run gave it.
     std::string environment = {};
-    /// Per seat, what is left when this is sent; empty without a clock, and at the end.
+    /// The remaining time of each seat when this is sent; empty without a clock, and at the end.
     std::vector<Clock> clocks = {};
-    /// Seats whose clocks are running.
+    /// The seats whose clocks are running.
     std::vector<std::int64_t> running = {};
 };
 

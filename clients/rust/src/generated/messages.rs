@@ -256,29 +256,30 @@ words! { DoneReason;
     Failed "failed",
 }
 
-/// An environment or agent type that a peer can make.
+/// An environment or agent type that a peer offers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
     /// The name that `run` and `create` use.
     pub name: String,
     /// One sentence for a person.
     pub description: String,
-    /// The JSON Schema of each option, by name, with its `default`, which an environment also takes
-    /// if it is given; that of the number of seats has `"x-seats": true`.
+    /// The JSON Schema of each option, by name, with a `default` that environments also accept as a
+    /// value; the number of seats is marked `"x-seats": true`.
     pub parameters: Map,
-    /// For agents: what the environment adds to this agent's decisions.
+    /// For agents: the additions to each decision that the agent wants.
     pub wants: Vec<Want>,
-    /// For agents: how many episodes one instance plays at once; 0 means any number.
+    /// For agents: maximum episodes in progress per instance; 0 for no limit.
     pub capacity: u64,
-    /// For agents: the program is this one agent; experiments seat it by name and do not create it.
+    /// For agents: true if the program is a single agent, which experiments seat by name and do not
+    /// create.
     pub instance: bool,
     /// For environments: the possible numbers of seats.
     pub seats: Option<Vec<usize>>,
     /// True if it can play in groups; see SPEC.md, Stacked turns.
     pub stacked: bool,
-    /// For environments: how many matches of it the peer plays at once; 0 means any number.
+    /// For environments: maximum matches in progress at this peer; 0 for no limit.
     pub matches: u64,
-    /// For agents: the environments that it plays, by name; empty if it may play any.
+    /// For agents: the names of the environments that it plays; empty for any.
     pub games: Vec<String>,
 }
 
@@ -300,9 +301,9 @@ record! { Offer;
 pub struct Limits {
     /// Bytes.
     pub frame: u64,
-    /// Nested arrays and maps.
+    /// Maximum nesting of arrays and maps.
     pub depth: u64,
-    /// Values of any kind, including map keys.
+    /// Maximum number of values, including map keys.
     pub elements: u64,
 }
 
@@ -354,14 +355,13 @@ pub struct Welcome {
     pub session: String,
     /// The peer's name: its own, or one that the broker chose.
     pub name: String,
-    /// True if the session that `resume` named continues; if false, everything of an earlier
-    /// session is gone.
+    /// True if the session named by `resume` continues; if false, nothing of it is left.
     pub resumed: bool,
     /// The protocol version that the broker speaks.
     pub version: i64,
-    /// Seconds between the broker's pings; 0: none, since this connection cannot lose anything.
+    /// Seconds between the broker's pings; 0 for none, on connections that cannot lose messages.
     pub heartbeat: f64,
-    /// Seconds of silence after which the broker gives up a peer that owes no answer.
+    /// Seconds of silence after which the broker considers an idle peer lost.
     pub peer_timeout: f64,
     /// The largest frames that the broker reads.
     pub limits: Limits,
@@ -409,7 +409,7 @@ record! { Pong "type" = "pong";
     seen "seen" = 0,
 }
 
-/// Something was refused or failed; nothing else has changed.
+/// Reports that a message was refused or failed; nothing else has changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
     /// One of the error codes.
@@ -487,9 +487,9 @@ pub struct Spec {
     pub name: String,
     /// The number of seats, numbered from 0.
     pub seats: usize,
-    /// One per seat, or one for all; see SPEC.md, Spaces.
+    /// The observation space of each seat, or one for all; see SPEC.md, Spaces.
     pub observation_spaces: Vec<Space>,
-    /// One per seat, or one for all.
+    /// The action space of each seat, or one for all.
     pub action_spaces: Vec<Space>,
     /// The lowest and highest reward of one transition; `None` if unknown.
     pub reward_range: Option<(f64, f64)>,
@@ -497,13 +497,13 @@ pub struct Spec {
     pub discount: f64,
     /// True if watchers may see every seat's observations.
     pub perfect_information: bool,
-    /// True if chance plays a part after the start: equal actions may lead to different turns.
+    /// True if there is chance after the start, so that equal actions may lead to different turns.
     pub chance: bool,
     /// True if the environment can provide afterstates.
     pub afterstates: bool,
-    /// When an episode is forfeited: the reward of the seat at fault, and that of every other seat.
+    /// The rewards when a seat forfeits the episode: its own, and every other seat's.
     pub forfeit: Option<(f64, f64)>,
-    /// The most turns that an episode can have; `None` if unknown.
+    /// The maximum number of turns of an episode; `None` if unknown.
     pub max_turns: Option<u64>,
     /// Symmetries of an observation that is one tensor, without the identity.
     pub symmetries: Vec<Symmetry>,
@@ -536,7 +536,7 @@ pub struct Open {
     pub configuration: Map,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
-    /// To an offer with `stacked`: how many episodes it plays at once, as a group; 0 for an
+    /// For offers with `stacked`: the number of episodes to play at once, as a group; 0 for an
     /// ordinary match.
     pub slots: u64,
     /// True if the `turns` of the group need `afterstates`.
@@ -559,9 +559,9 @@ pub struct EnvironmentStart {
     pub r#match: i64,
     /// The broker's number for the episode.
     pub episode: i64,
-    /// Seeds everything that is random in this episode.
+    /// The seed of everything random in this episode.
     pub seed: i64,
-    /// For each seat, what to add to its views; empty if no seat wants anything.
+    /// For each seat, the additions to its views; empty if there are none.
     pub wants: Vec<Vec<Want>>,
     /// True to add the public `text` to each turn.
     pub watched: bool,
@@ -628,10 +628,11 @@ record! { Close "type" = "close";
     seq "seq" = 0,
 }
 
-/// Asks what would follow from actions, given what a seat can know; answered with `reply`.
+/// Asks which positions would follow from actions, given what a seat can know; answered with
+/// `reply`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnvironmentLookahead {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The episode.
     pub episode: i64,
@@ -641,7 +642,7 @@ pub struct EnvironmentLookahead {
     pub turn: i64,
     /// Sequences of joint actions, as in the agent's `lookahead`.
     pub lines: Vec<Vec<Vec<Value>>>,
-    /// Seeds what the seat cannot know, and chance: all lines share one draw.
+    /// The seed of chance and of what the seat cannot know; all lines share one sample.
     pub seed: i64,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -660,11 +661,11 @@ record! { EnvironmentLookahead "type" = "lookahead";
 /// A message from an experiment to an environment; answered with `reply`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnvironmentMessage {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The match that the environment was made for.
     pub r#match: i64,
-    /// Any value that the two sides understand.
+    /// Any value that both sides understand.
     pub body: Payload,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -685,17 +686,17 @@ pub struct EnvironmentSteps {
     pub r#match: i64,
     /// The number of the batch in the group, from 0; the `turns` repeats it.
     pub batch: u64,
-    /// Tensor int32 [rows]: the slot of each action, rising; nil if there is none.
+    /// Tensor int32 [rows]: the slot of each action, ascending; nil if there are none.
     pub slots: Payload,
-    /// Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+    /// Tensor int32 [rows]: its seat; seats of one slot are adjacent and ascending.
     pub seats: Payload,
     /// Tensor int64 [rows]: the action.
     pub actions: Payload,
-    /// Tensor int32 [begun]: the slots in which an episode begins, rising; nil if none does.
+    /// Tensor int32 [begun]: the slots in which an episode begins, ascending; nil for none.
     pub restarts: Payload,
     /// Tensor int64 [begun]: the broker's number of each of these episodes.
     pub episodes: Payload,
-    /// Tensor uint64 [begun]: what seeds each of them.
+    /// Tensor uint64 [begun]: the seed of each of these episodes.
     pub seeds: Payload,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -740,24 +741,24 @@ pub struct Turns {
     pub r#match: i64,
     /// The batch that it answers.
     pub batch: u64,
-    /// Tensor int32 [slots]: those of the batch, each once, rising.
+    /// Tensor int32 [slots]: the slots of the batch, each once, ascending.
     pub slots: Value,
-    /// Tensor float64 [slots, seats]: what each seat earned in the transition; nil if all is 0.
+    /// Tensor float64 [slots, seats]: each seat's reward in the transition; nil if all are 0.
     pub rewards: Value,
     /// Tensor uint8 [slots]: 0 continues, 1 terminated, 2 truncated, 3 failed; nil if all continue.
     pub over: Value,
-    /// Tensor int32 [rows]: the slot of each seat that must act, rising; nil if none must.
+    /// Tensor int32 [rows]: the slot of each seat that must act, ascending; nil if none must.
     pub rows: Value,
-    /// Tensor int32 [rows]: the seat; seats of one slot are adjacent and rising.
+    /// Tensor int32 [rows]: the seat; seats of one slot are adjacent and ascending.
     pub seats: Value,
-    /// A tensor [rows, ...], or an array of one value per row: what each of them observes.
+    /// A tensor [rows, ...], or an array of one value per row: the observations.
     pub observations: Value,
-    /// Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space.
+    /// Tensor uint8 [rows, bytes]: the legal actions of each row as a bit mask; nil allows the
+    /// whole action space.
     pub legal: Value,
-    /// If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by
-    /// row.
+    /// If wanted: a tensor [legal, ...] of the observations after each legal action, row by row.
     pub afterstates: Value,
-    /// A tensor [ended, seats, ...], or an array of arrays: what the seats observe where `over` is
+    /// A tensor [ended, seats, ...], or an array of arrays: the final observations where `over` is
     /// 1 or 2.
     pub finals: Value,
     /// Tensor float64 [ended, seats]: the scores there, NaN where there are none; nil if there are
@@ -792,7 +793,7 @@ record! { Turns "type" = "turns";
 pub struct View {
     /// The seat.
     pub seat: usize,
-    /// A value of the seat's observation space; the broker passes it on unopened.
+    /// A value of the seat's observation space; the broker passes it on unread.
     pub observation: Value,
     /// For a seat in `to_act`: its legal actions; `None` allows its whole action space.
     pub legal: Option<Legal>,
@@ -804,8 +805,8 @@ pub struct View {
     pub text: Option<String>,
     /// If wanted: the position as a scene to draw.
     pub scene: Value,
-    /// In the last turn: whether a limit outside the rules cut this seat short; `None` is as the
-    /// turn says.
+    /// In the last turn: whether a limit outside the rules truncated this seat; `None` follows the
+    /// turn.
     pub truncated: Option<bool>,
 }
 
@@ -829,7 +830,7 @@ pub struct Turn {
     pub turn: u64,
     /// The seats that must act; empty if and only if the episode is over.
     pub to_act: Vec<usize>,
-    /// A view of each seat in `to_act` and of each that earned a reward; at the end, of every seat.
+    /// A view for each seat in `to_act` or with a reward; at the end, for every seat.
     pub seats: Vec<View>,
     /// True if the rules ended the episode.
     pub terminated: bool,
@@ -841,9 +842,9 @@ pub struct Turn {
     pub text: Option<String>,
     /// For debugging; the broker does not pass it on.
     pub info: Value,
-    /// If asked for: the position to be drawn, as everyone may see it.
+    /// If requested: the position as a scene to draw, as everyone may see it.
     pub scene: Value,
-    /// At the end: the seat that ended it by breaking a rule, if the environment has judged that.
+    /// At the end: the seat that ended the episode by breaking a rule, if there is one.
     pub blame: Option<usize>,
 }
 
@@ -864,7 +865,7 @@ record! { Turn "type" = "turn";
 /// Creates an agent instance of a type that the peer offers; answered with `reply`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Create {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The broker's number for the new instance.
     pub instance: i64,
@@ -872,7 +873,7 @@ pub struct Create {
     pub agent: String,
     /// Options by name; the others keep their defaults.
     pub parameters: Map,
-    /// Seeds the agent's random choices outside episodes.
+    /// The seed of the agent's random choices outside episodes.
     pub seed: i64,
     /// The state to start from: bytes of an earlier `saved`.
     pub state: Option<Vec<u8>>,
@@ -922,7 +923,7 @@ record! { Init "type" = "init";
     slots "slots" = 0,
 }
 
-/// The time that a seat has, and that of its last answer, in seconds of the broker's clock.
+/// A seat's remaining time, and the time of its last answer, in seconds of the broker's clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clock {
     /// The limit of this decision; `None` if there is none.
@@ -951,7 +952,7 @@ pub struct AgentStart {
     pub seat: usize,
     /// The turn; the `action` repeats it.
     pub turn: i64,
-    /// Seeds this seat's random choices in this episode.
+    /// The seed of this seat's random choices in this episode.
     pub seed: i64,
     /// In `evaluate` the agent must not learn.
     pub mode: Mode,
@@ -971,7 +972,7 @@ pub struct AgentStart {
     pub reward: f64,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
-    /// True if a watcher may see the `thoughts` of the answer; it must not change the answer.
+    /// True if a watcher may see the answer's `thoughts`; it must not affect the action.
     pub think: bool,
 }
 
@@ -1018,7 +1019,7 @@ pub struct AgentStep {
     pub clock: Option<Clock>,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
-    /// True if a watcher may see the `thoughts` of the answer; it must not change the answer.
+    /// True if a watcher may see the answer's `thoughts`; it must not affect the action.
     pub think: bool,
 }
 
@@ -1097,18 +1098,18 @@ pub struct AgentSteps {
     pub instance: i64,
     /// The number of the batch in the group; the `actions` repeats it.
     pub batch: u64,
-    /// Tensor int32 [rows]: the slot of each decision, rising.
+    /// Tensor int32 [rows]: the slot of each decision, ascending.
     pub slots: Payload,
-    /// Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+    /// Tensor int32 [rows]: its seat; seats of one slot are adjacent and ascending.
     pub seats: Payload,
     /// Tensor int32 [rows]: its turn.
     pub turns: Payload,
-    /// A tensor [rows, ...], or an array of one value per row: what is observed.
+    /// A tensor [rows, ...], or an array of one value per row: the observations.
     pub observations: Payload,
-    /// Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space.
+    /// Tensor uint8 [rows, bytes]: the legal actions of each row as a bit mask; nil allows the
+    /// whole action space.
     pub legal: Payload,
-    /// If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by
-    /// row.
+    /// If wanted: a tensor [legal, ...] of the observations after each legal action, row by row.
     pub afterstates: Payload,
     /// Tensor float64 [rows]: the sum of the seat's rewards since its last decision; nil for 0.
     pub rewards: Payload,
@@ -1117,7 +1118,7 @@ pub struct AgentSteps {
     pub starts: Payload,
     /// Tensor int64 [first]: the broker's numbers of these episodes.
     pub episodes: Payload,
-    /// Tensor uint64 [first]: what seeds the seat's random choices in each of them.
+    /// Tensor uint64 [first]: the seed of the seat's random choices in each of them.
     pub seeds: Payload,
     /// In `evaluate` the agent must not learn.
     pub mode: Mode,
@@ -1212,14 +1213,13 @@ pub struct Actions {
     pub seats: Value,
     /// Tensor int64 [rows]: the action number of each.
     pub actions: Value,
-    /// The rows, from 0, that give their episode up instead.
+    /// The rows, from 0, that give up their episode instead.
     pub resigns: Vec<i64>,
     /// Tensor int32 [rows]: how many earlier answers were illegal, as in `action`; nil for none.
     pub refused: Value,
-    /// An array with a map for each row: what the agent measured since its last answer; nil for
-    /// nothing.
+    /// An array with a map for each row: the agent's measures since its last answer; nil for none.
     pub measures: Value,
-    /// The decisions at which the agent failed, instead of their action.
+    /// The decisions at which the agent failed, in place of their actions.
     pub faults: Vec<Fault>,
 }
 
@@ -1242,7 +1242,7 @@ pub struct Thoughts {
     /// The value of each legal action, in their order, in the agent's own unit: NaN if unknown,
     /// empty if all are.
     pub values: Vec<f64>,
-    /// With what probability the agent plays each legal action, in their order; empty if unknown.
+    /// The probability that the agent plays each legal action, in their order; empty if unknown.
     pub probabilities: Vec<f64>,
     /// The actions that the agent expects, its own first.
     pub line: Vec<Value>,
@@ -1276,7 +1276,7 @@ pub struct Action {
     pub measures: BTreeMap<String, f64>,
     /// For watchers, if the decision asks for it with `think`.
     pub thoughts: Option<Thoughts>,
-    /// Gives the episode up instead; `action` is then ignored.
+    /// True to give up the episode instead; `action` is then ignored.
     pub resign: bool,
 }
 
@@ -1291,11 +1291,11 @@ record! { Action "type" = "action";
     resign "resign" = false,
 }
 
-/// Asks what would follow from the position in which the seat must act. The reply's `body` is a
-/// list of `Preview`, one for each line.
+/// Asks which positions would follow from the one in which the seat must act. The reply's `body` is
+/// a list of `Preview`, one for each line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentLookahead {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The episode.
     pub episode: i64,
@@ -1305,7 +1305,7 @@ pub struct AgentLookahead {
     pub turn: i64,
     /// Sequences of joint actions: at each step, one action per seat in `to_act`, in that order.
     pub lines: Vec<Vec<Vec<Value>>>,
-    /// Seeds what the seat cannot know, and chance: all lines share one draw.
+    /// The seed of chance and of what the seat cannot know; all lines share one sample.
     pub seed: i64,
 }
 
@@ -1323,7 +1323,7 @@ record! { AgentLookahead "type" = "lookahead";
 pub struct Preview {
     /// The seats that would have to act; empty if the episode would be over.
     pub to_act: Vec<usize>,
-    /// The views that the turn after the last action would have.
+    /// The views in the turn that would follow the last action.
     pub seats: Vec<View>,
     /// The sum of each seat's rewards along the line.
     pub rewards: Vec<f64>,
@@ -1335,7 +1335,7 @@ pub struct Preview {
     pub outcome: Option<Vec<f64>>,
     /// How many steps of the line were applied.
     pub applied: i64,
-    /// Why the next step was not applied: an illegal action, or the end of the episode.
+    /// The reason why the next step was not applied: an illegal action, or the end of the episode.
     pub error: String,
 }
 
@@ -1396,7 +1396,7 @@ record! { Saved "type" = "saved";
 /// Restores a state that an instance of this type saved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The agent.
     pub instance: i64,
@@ -1422,11 +1422,11 @@ record! { Load "type" = "load";
 /// A message from an experiment to an agent instance; answered with `reply`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentMessage {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The agent.
     pub instance: i64,
-    /// Any value that the two sides understand.
+    /// Any value that both sides understand.
     pub body: Payload,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -1456,7 +1456,7 @@ record! { Leave "type" = "leave";
 /// Asks a program to release an instance; answered with `reply`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cleanup {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The agent.
     pub instance: i64,
@@ -1496,7 +1496,7 @@ record! { ClockRule;
 /// Plays episodes; the reply is `{"run": number}`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The name of an offered environment.
     pub environment: String,
@@ -1515,11 +1515,11 @@ pub struct Run {
     /// True if agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
     /// rotation share an environment seed.
     pub rotate: bool,
-    /// How often an interrupted episode is played again.
+    /// Maximum number of times that an interrupted episode is played again.
     pub retries: u64,
     /// True if watching is forbidden.
     pub secret: bool,
-    /// The mode of each of `agents`, if they differ; empty for `mode` for all.
+    /// The mode of each of `agents`, if they differ; empty to use `mode` for all.
     pub modes: Vec<Mode>,
     /// Lines of joint actions with which the broker begins episodes, in place of the seats.
     pub openings: Vec<Vec<Vec<Value>>>,
@@ -1533,7 +1533,7 @@ pub struct Run {
     pub save_every: u64,
     /// True if every watcher may see what the agents think; otherwise only this experiment may.
     pub thoughts: bool,
-    /// In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
+    /// In a stepwise run: true if each turn has the position as text. Watchers always get it.
     pub texts: bool,
     /// The name of the peer that serves the environment, if several offer it; `None` for any.
     pub peer: Option<String>,
@@ -1624,7 +1624,7 @@ record! { Run "type" = "run";
 /// Pauses or resumes a run: while paused, it starts no episodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pause {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The run; the sender must own it.
     pub run: i64,
@@ -1641,7 +1641,7 @@ record! { Pause "type" = "pause";
 /// Ends a run after the episodes in progress.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drain {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The run; the sender must own it.
     pub run: i64,
@@ -1655,11 +1655,11 @@ record! { Drain "type" = "drain";
 /// Ends a run at once, or gives up a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cancel {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The run; the sender must own it.
     pub run: Option<i64>,
-    /// Or the `id` of the request to give up; that request gets the error `cancelled`.
+    /// The `id` of the request to give up, instead of a run; it gets the error `cancelled`.
     pub request: Option<i64>,
 }
 
@@ -1672,7 +1672,7 @@ record! { Cancel "type" = "cancel";
 /// In a stepwise run: starts the next episode; the reply is its first turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentStart {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The run; the sender must own it.
     pub run: i64,
@@ -1689,7 +1689,7 @@ record! { ExperimentStart "type" = "start";
 /// In a stepwise run: lets the seats in `to_act` act once; the reply is the next turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentStep {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The run; the sender must own it.
     pub run: i64,
@@ -1700,12 +1700,12 @@ record! { ExperimentStep "type" = "step";
     run "run",
 }
 
-/// Asks what is connected; SPEC.md defines the reply.
+/// Asks for the connected peers, the agents and the runs; SPEC.md defines the reply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Catalogue {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
-    /// The entry with which the reply begins: `more` of the reply before, if there was more.
+    /// The first entry of the reply: `more` from the previous reply, if there was more.
     pub start: u64,
 }
 
@@ -1717,17 +1717,17 @@ record! { Catalogue "type" = "catalogue";
 /// Subscribes to the turns and results of a run, or of all runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watch {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The run; `None` for all runs, present and future.
     pub run: Option<i64>,
     /// False unsubscribes.
     pub on: bool,
-    /// True if turns bring the `scene` that all may see; begins with the present turns.
+    /// True to receive the public `scene` with turns, beginning with the current ones.
     pub scenes: bool,
-    /// True if turns bring what the agents think, where the run allows it.
+    /// True to receive the agents' thoughts with turns, where the run allows it.
     pub thoughts: bool,
-    /// Show at most one turn of a match in this many seconds, on average; 0 shows all turns.
+    /// Minimum average time between two turns of a match, in seconds; 0 shows all turns.
     pub every: f64,
 }
 
@@ -1743,13 +1743,13 @@ record! { Watch "type" = "watch";
 /// Creates an agent instance; the reply is `{"instance": number}`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentCreate {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The name of an offered agent type.
     pub agent: String,
     /// Options by name; the others keep their defaults.
     pub parameters: Map,
-    /// Seeds the agent's random choices outside episodes.
+    /// The seed of the agent's random choices outside episodes.
     pub seed: i64,
     /// The state to start from: bytes of an earlier `saved`.
     pub state: Option<Vec<u8>>,
@@ -1778,11 +1778,11 @@ record! { ExperimentCreate "type" = "create";
 /// Passes a message to an agent instance, or to the environment of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentMessage {
-    /// To be returned in the `reply`.
+    /// The request's number, repeated in the `reply`.
     pub id: i64,
     /// The instance to pass it to.
     pub instance: Option<i64>,
-    /// Or a run, whose first environment gets it.
+    /// The run whose first environment gets the message, instead of an agent.
     pub run: Option<i64>,
     /// Any value that the two sides understand; the `reply` carries the answer.
     pub body: Value,
@@ -1811,18 +1811,18 @@ pub struct SeatResult {
     pub decisions: i64,
     /// Thinking time, from sending decisions to receiving their answers.
     pub seconds: f64,
-    /// How many answers were late, illegal or an error.
+    /// The number of answers that were late, illegal or an error.
     pub breaches: i64,
-    /// How many actions were ignored because they were stale, repeated or for another seat.
+    /// The number of actions ignored as stale, repeated or for another seat.
     pub ignored: i64,
     /// The sum of `action.refused`: illegal answers that a bridge caught.
     pub refused: i64,
     /// The mean of each of `action.measures`, over the answers that had it.
     pub measures: BTreeMap<String, f64>,
-    /// Of a substitute: the number of the lost instance whose seat it has; the result is that since
-    /// it took the seat.
+    /// For a substitute: the number of the lost instance that it replaces; the result counts from
+    /// then on.
     pub stands_for: Option<u64>,
-    /// Of a substitute: the first turn in which it could act.
+    /// For a substitute: the first turn in which it could act.
     pub since: u64,
 }
 
@@ -1894,12 +1894,12 @@ record! { Episode "type" = "episode";
     opening "opening" = Default::default(),
 }
 
-/// Results of a run that plays in groups, together.
+/// Several results of a run that plays in groups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Episodes {
     /// The run.
     pub run: i64,
-    /// Results that would otherwise be an `episode` each, in the same order.
+    /// The results in order, each as an `episode` would have it.
     pub results: Vec<Episode>,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -1911,7 +1911,7 @@ record! { Episodes "type" = "episodes";
     seq "seq" = 0,
 }
 
-/// Reports how far a run is.
+/// Reports the progress of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// The run.
@@ -1920,7 +1920,7 @@ pub struct Progress {
     pub finished: i64,
     /// Episodes in progress.
     pub running: i64,
-    /// Episodes that the run asked for.
+    /// Episodes requested by the run.
     pub total: i64,
     /// If no episode could begin for 2 s: one line for a person that names what the run waits for.
     pub waiting: String,
@@ -1976,13 +1976,13 @@ pub struct WatchedTurn {
     pub episode: i64,
     /// The number of the turn.
     pub turn: i64,
-    /// Seats that must act now.
+    /// The seats that must act now.
     pub to_act: Vec<usize>,
     /// The actions that led here.
     pub actions: Vec<(usize, Value)>,
-    /// Per seat, of this transition.
+    /// The reward of each seat in this transition.
     pub rewards: Vec<f64>,
-    /// Seat and observation, in games of perfect information.
+    /// Pairs of seat and observation, in games of perfect information.
     pub observations: Vec<(usize, Value)>,
     /// The agents' names, by seat.
     pub agents: Vec<String>,
@@ -1996,15 +1996,15 @@ pub struct WatchedTurn {
     pub reason: Option<Reason>,
     /// The position as text, as everyone may see it.
     pub text: Option<String>,
-    /// If asked for: the position to be drawn, as everyone may see it.
+    /// If requested: the position as a scene to draw, as everyone may see it.
     pub scene: Payload,
-    /// If asked for and allowed: seat and `Thoughts` of those who acted.
+    /// If requested and allowed: pairs of seat and `Thoughts`, for the seats that acted.
     pub thoughts: Vec<(usize, Value)>,
     /// The environment's name, as the run gave it.
     pub environment: String,
-    /// Per seat, what is left when this is sent; empty without a clock, and at the end.
+    /// The remaining time of each seat when this is sent; empty without a clock, and at the end.
     pub clocks: Vec<Clock>,
-    /// Seats whose clocks are running.
+    /// The seats whose clocks are running.
     pub running: Vec<i64>,
 }
 
@@ -2042,7 +2042,7 @@ pub enum ToAll {
     Ping(Ping),
     /// The answer to `ping`.
     Pong(Pong),
-    /// Something was refused or failed; nothing else has changed.
+    /// Reports that a message was refused or failed; nothing else has changed.
     Error(Error),
     /// Ends the session; it cannot be resumed.
     Bye(Bye),
@@ -2069,7 +2069,8 @@ pub enum ToEnvironment {
     Step(EnvironmentStep),
     /// Ends a match; the environment can release what it holds for it.
     Close(Close),
-    /// Asks what would follow from actions, given what a seat can know; answered with `reply`.
+    /// Asks which positions would follow from actions, given what a seat can know; answered with
+    /// `reply`.
     Lookahead(EnvironmentLookahead),
     /// A message from an experiment to an environment; answered with `reply`.
     Message(EnvironmentMessage),
@@ -2149,9 +2150,9 @@ pub enum ToExperiment {
     Saved(Saved),
     /// The result of one episode, sent after it is in the journal.
     Episode(Episode),
-    /// Results of a run that plays in groups, together.
+    /// Several results of a run that plays in groups.
     Episodes(Episodes),
-    /// Reports how far a run is.
+    /// Reports the progress of a run.
     Progress(Progress),
     /// A run is over.
     Done(Done),

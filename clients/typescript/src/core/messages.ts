@@ -301,26 +301,26 @@ export const Space: s.Reader<Space> = s.union("space", "invalid", [
   Sequence,
 ]);
 
-/** An environment or agent type that a peer can make. */
+/** An environment or agent type that a peer offers. */
 export interface Offer {
   /** The name that `run` and `create` use. */
   name: string;
   /** One sentence for a person. */
   description?: string;
   /**
-   * The JSON Schema of each option, by name, with its `default`, which an environment also takes if it is
-   * given; that of the number of seats has `"x-seats": true`.
+   * The JSON Schema of each option, by name, with a `default` that environments also accept as a value; the
+   * number of seats is marked `"x-seats": true`.
    */
   parameters?: Record<string, any>;
-  /** For agents: what the environment adds to this agent's decisions. */
+  /** For agents: the additions to each decision that the agent wants. */
   wants?: readonly Want[];
   /**
-   * For agents: how many episodes one instance plays at once; 0 means any number.
+   * For agents: maximum episodes in progress per instance; 0 for no limit.
    * @defaultValue 1
    */
   capacity?: number;
   /**
-   * For agents: the program is this one agent; experiments seat it by name and do not create it.
+   * For agents: true if the program is a single agent, which experiments seat by name and do not create.
    * @defaultValue false
    */
   instance?: boolean;
@@ -332,11 +332,11 @@ export interface Offer {
    */
   stacked?: boolean;
   /**
-   * For environments: how many matches of it the peer plays at once; 0 means any number.
+   * For environments: maximum matches in progress at this peer; 0 for no limit.
    * @defaultValue 0
    */
   matches?: number;
-  /** For agents: the environments that it plays, by name; empty if it may play any. */
+  /** For agents: the names of the environments that it plays; empty for any. */
   games?: readonly string[];
 }
 
@@ -344,9 +344,9 @@ export interface Offer {
 export interface Limits {
   /** Bytes. */
   frame: number;
-  /** Nested arrays and maps. */
+  /** Maximum nesting of arrays and maps. */
   depth: number;
-  /** Values of any kind, including map keys. */
+  /** Maximum number of values, including map keys. */
   elements: number;
 }
 export const Limits = s.struct<Limits>("limits", {
@@ -388,15 +388,13 @@ export interface Welcome {
   session: string;
   /** The peer's name: its own, or one that the broker chose. */
   name: string;
-  /**
-   * True if the session that `resume` named continues; if false, everything of an earlier session is gone.
-   */
+  /** True if the session named by `resume` continues; if false, nothing of it is left. */
   resumed: boolean;
   /** The protocol version that the broker speaks. */
   version: number;
-  /** Seconds between the broker's pings; 0: none, since this connection cannot lose anything. */
+  /** Seconds between the broker's pings; 0 for none, on connections that cannot lose messages. */
   heartbeat: number;
-  /** Seconds of silence after which the broker gives up a peer that owes no answer. */
+  /** Seconds of silence after which the broker considers an idle peer lost. */
   peer_timeout: number;
   /** The largest frames that the broker reads. */
   limits: Limits;
@@ -453,7 +451,7 @@ export const Pong = message<Pong>("pong", {
   seen: s.optional(s.within(0), 0),
 });
 
-/** Something was refused or failed; nothing else has changed. */
+/** Reports that a message was refused or failed; nothing else has changed. */
 export interface Error {
   type: "error";
   /** One of the error codes. */
@@ -537,9 +535,9 @@ export interface Spec {
    * @defaultValue 1
    */
   seats?: number;
-  /** One per seat, or one for all; see SPEC.md, Spaces. */
+  /** The observation space of each seat, or one for all; see SPEC.md, Spaces. */
   observation_spaces?: readonly Space[];
-  /** One per seat, or one for all. */
+  /** The action space of each seat, or one for all. */
   action_spaces?: readonly Space[];
   /** The lowest and highest reward of one transition; null if unknown. */
   reward_range?: [number, number] | null;
@@ -554,7 +552,7 @@ export interface Spec {
    */
   perfect_information?: boolean;
   /**
-   * True if chance plays a part after the start: equal actions may lead to different turns.
+   * True if there is chance after the start, so that equal actions may lead to different turns.
    * @defaultValue false
    */
   chance?: boolean;
@@ -563,9 +561,9 @@ export interface Spec {
    * @defaultValue false
    */
   afterstates?: boolean;
-  /** When an episode is forfeited: the reward of the seat at fault, and that of every other seat. */
+  /** The rewards when a seat forfeits the episode: its own, and every other seat's. */
   forfeit?: [number, number] | null;
-  /** The most turns that an episode can have; null if unknown. */
+  /** The maximum number of turns of an episode; null if unknown. */
   max_turns?: number | null;
   /** Symmetries of an observation that is one tensor, without the identity. */
   symmetries?: readonly Symmetry[];
@@ -597,7 +595,9 @@ export interface Open {
   configuration: Record<string, any>;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
-  /** To an offer with `stacked`: how many episodes it plays at once, as a group; 0 for an ordinary match. */
+  /**
+   * For offers with `stacked`: the number of episodes to play at once, as a group; 0 for an ordinary match.
+   */
   slots: number;
   /** True if the `turns` of the group need `afterstates`. */
   afterstates: boolean;
@@ -618,9 +618,9 @@ export interface EnvironmentStart {
   match: Int;
   /** The broker's number for the episode. */
   episode: Int;
-  /** Seeds everything that is random in this episode. */
+  /** The seed of everything random in this episode. */
   seed: Int;
-  /** For each seat, what to add to its views; empty if no seat wants anything. */
+  /** For each seat, the additions to its views; empty if there are none. */
   wants: Want[][];
   /** True to add the public `text` to each turn. */
   watched: boolean;
@@ -685,10 +685,10 @@ export const Close = message<Close>("close", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** Asks what would follow from actions, given what a seat can know; answered with `reply`. */
+/** Asks which positions would follow from actions, given what a seat can know; answered with `reply`. */
 export interface EnvironmentLookahead {
   type: "lookahead";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The episode. */
   episode: Int;
@@ -698,7 +698,7 @@ export interface EnvironmentLookahead {
   turn: number;
   /** Sequences of joint actions, as in the agent's `lookahead`. */
   lines: any[][][];
-  /** Seeds what the seat cannot know, and chance: all lines share one draw. */
+  /** The seed of chance and of what the seat cannot know; all lines share one sample. */
   seed: Int;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -716,11 +716,11 @@ export const EnvironmentLookahead = message<EnvironmentLookahead>("lookahead", {
 /** A message from an experiment to an environment; answered with `reply`. */
 export interface EnvironmentMessage {
   type: "message";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The match that the environment was made for. */
   match: Int;
-  /** Any value that the two sides understand. */
+  /** Any value that both sides understand. */
   body: any;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -739,17 +739,17 @@ export interface EnvironmentSteps {
   match: Int;
   /** The number of the batch in the group, from 0; the `turns` repeats it. */
   batch: number;
-  /** Tensor int32 [rows]: the slot of each action, rising; null if there is none. */
+  /** Tensor int32 [rows]: the slot of each action, ascending; null if there are none. */
   slots: any;
-  /** Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising. */
+  /** Tensor int32 [rows]: its seat; seats of one slot are adjacent and ascending. */
   seats: any;
   /** Tensor int64 [rows]: the action. */
   actions: any;
-  /** Tensor int32 [begun]: the slots in which an episode begins, rising; null if none does. */
+  /** Tensor int32 [begun]: the slots in which an episode begins, ascending; null for none. */
   restarts: any;
   /** Tensor int64 [begun]: the broker's number of each of these episodes. */
   episodes: any;
-  /** Tensor uint64 [begun]: what seeds each of them. */
+  /** Tensor uint64 [begun]: the seed of each of these episodes. */
   seeds: any;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -785,23 +785,26 @@ export interface Turns {
   match: Int;
   /** The batch that it answers. */
   batch: number;
-  /** Tensor int32 [slots]: those of the batch, each once, rising. */
+  /** Tensor int32 [slots]: the slots of the batch, each once, ascending. */
   slots: any;
-  /** Tensor float64 [slots, seats]: what each seat earned in the transition; null if all is 0. */
+  /** Tensor float64 [slots, seats]: each seat's reward in the transition; null if all are 0. */
   rewards?: any;
   /** Tensor uint8 [slots]: 0 continues, 1 terminated, 2 truncated, 3 failed; null if all continue. */
   over?: any;
-  /** Tensor int32 [rows]: the slot of each seat that must act, rising; null if none must. */
+  /** Tensor int32 [rows]: the slot of each seat that must act, ascending; null if none must. */
   rows?: any;
-  /** Tensor int32 [rows]: the seat; seats of one slot are adjacent and rising. */
+  /** Tensor int32 [rows]: the seat; seats of one slot are adjacent and ascending. */
   seats?: any;
-  /** A tensor [rows, ...], or an array of one value per row: what each of them observes. */
+  /** A tensor [rows, ...], or an array of one value per row: the observations. */
   observations?: any;
-  /** Tensor uint8 [rows, bytes]: the bit mask of each; null allows the whole action space. */
+  /**
+   * Tensor uint8 [rows, bytes]: the legal actions of each row as a bit mask; null allows the whole action
+   * space.
+   */
   legal?: any;
-  /** If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row. */
+  /** If wanted: a tensor [legal, ...] of the observations after each legal action, row by row. */
   afterstates?: any;
-  /** A tensor [ended, seats, ...], or an array of arrays: what the seats observe where `over` is 1 or 2. */
+  /** A tensor [ended, seats, ...], or an array of arrays: the final observations where `over` is 1 or 2. */
   finals?: any;
   /** Tensor float64 [ended, seats]: the scores there, NaN where there are none; null if there are none. */
   outcomes?: any;
@@ -818,7 +821,7 @@ export interface Turns {
 export interface View {
   /** The seat. */
   seat: number;
-  /** A value of the seat's observation space; the broker passes it on unopened. */
+  /** A value of the seat's observation space; the broker passes it on unread. */
   observation?: any;
   /** For a seat in `to_act`: its legal actions; null allows its whole action space. */
   legal?: s.Legal;
@@ -833,7 +836,7 @@ export interface View {
   text?: string | null;
   /** If wanted: the position as a scene to draw. */
   scene?: any;
-  /** In the last turn: whether a limit outside the rules cut this seat short; null is as the turn says. */
+  /** In the last turn: whether a limit outside the rules truncated this seat; null follows the turn. */
   truncated?: boolean | null;
 }
 export const View = s.struct<View>("view", {
@@ -862,7 +865,7 @@ export interface Turn {
   turn?: number;
   /** The seats that must act; empty if and only if the episode is over. */
   to_act?: readonly number[];
-  /** A view of each seat in `to_act` and of each that earned a reward; at the end, of every seat. */
+  /** A view for each seat in `to_act` or with a reward; at the end, for every seat. */
   seats?: readonly View[];
   /**
    * True if the rules ended the episode.
@@ -880,16 +883,16 @@ export interface Turn {
   text?: string | null;
   /** For debugging; the broker does not pass it on. */
   info?: any;
-  /** If asked for: the position to be drawn, as everyone may see it. */
+  /** If requested: the position as a scene to draw, as everyone may see it. */
   scene?: any;
-  /** At the end: the seat that ended it by breaking a rule, if the environment has judged that. */
+  /** At the end: the seat that ended the episode by breaking a rule, if there is one. */
   blame?: number | null;
 }
 
 /** Creates an agent instance of a type that the peer offers; answered with `reply`. */
 export interface Create {
   type: "create";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The broker's number for the new instance. */
   instance: Int;
@@ -897,7 +900,7 @@ export interface Create {
   agent: string;
   /** Options by name; the others keep their defaults. */
   parameters: Record<string, any>;
-  /** Seeds the agent's random choices outside episodes. */
+  /** The seed of the agent's random choices outside episodes. */
   seed: Int;
   /** The state to start from: bytes of an earlier `saved`. */
   state: Uint8Array | null;
@@ -945,7 +948,7 @@ export const Init = message<Init>("init", {
   slots: s.optional(s.within(0), 0),
 });
 
-/** The time that a seat has, and that of its last answer, in seconds of the broker's clock. */
+/** A seat's remaining time, and the time of its last answer, in seconds of the broker's clock. */
 export interface Clock {
   /** The limit of this decision; null if there is none. */
   decision: number | null;
@@ -971,7 +974,7 @@ export interface AgentStart {
   seat: number;
   /** The turn; the `action` repeats it. */
   turn: number;
-  /** Seeds this seat's random choices in this episode. */
+  /** The seed of this seat's random choices in this episode. */
   seed: Int;
   /** In `evaluate` the agent must not learn. */
   mode: Mode;
@@ -991,7 +994,7 @@ export interface AgentStart {
   reward: number;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
-  /** True if a watcher may see the `thoughts` of the answer; it must not change the answer. */
+  /** True if a watcher may see the answer's `thoughts`; it must not affect the action. */
   think: boolean;
 }
 export const AgentStart = message<AgentStart>("start", {
@@ -1037,7 +1040,7 @@ export interface AgentStep {
   clock: Clock | null;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
-  /** True if a watcher may see the `thoughts` of the answer; it must not change the answer. */
+  /** True if a watcher may see the answer's `thoughts`; it must not affect the action. */
   think: boolean;
 }
 export const AgentStep = message<AgentStep>("step", {
@@ -1113,17 +1116,20 @@ export interface AgentSteps {
   instance: Int;
   /** The number of the batch in the group; the `actions` repeats it. */
   batch: number;
-  /** Tensor int32 [rows]: the slot of each decision, rising. */
+  /** Tensor int32 [rows]: the slot of each decision, ascending. */
   slots: any;
-  /** Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising. */
+  /** Tensor int32 [rows]: its seat; seats of one slot are adjacent and ascending. */
   seats: any;
   /** Tensor int32 [rows]: its turn. */
   turns: any;
-  /** A tensor [rows, ...], or an array of one value per row: what is observed. */
+  /** A tensor [rows, ...], or an array of one value per row: the observations. */
   observations: any;
-  /** Tensor uint8 [rows, bytes]: the bit mask of each; null allows the whole action space. */
+  /**
+   * Tensor uint8 [rows, bytes]: the legal actions of each row as a bit mask; null allows the whole action
+   * space.
+   */
   legal: any;
-  /** If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row. */
+  /** If wanted: a tensor [legal, ...] of the observations after each legal action, row by row. */
   afterstates: any;
   /** Tensor float64 [rows]: the sum of the seat's rewards since its last decision; null for 0. */
   rewards: any;
@@ -1133,7 +1139,7 @@ export interface AgentSteps {
   starts: any;
   /** Tensor int64 [first]: the broker's numbers of these episodes. */
   episodes: any;
-  /** Tensor uint64 [first]: what seeds the seat's random choices in each of them. */
+  /** Tensor uint64 [first]: the seed of the seat's random choices in each of them. */
   seeds: any;
   /** In `evaluate` the agent must not learn. */
   mode: Mode;
@@ -1225,13 +1231,13 @@ export interface Actions {
   seats: any;
   /** Tensor int64 [rows]: the action number of each. */
   actions: any;
-  /** The rows, from 0, that give their episode up instead. */
+  /** The rows, from 0, that give up their episode instead. */
   resigns?: readonly number[];
   /** Tensor int32 [rows]: how many earlier answers were illegal, as in `action`; null for none. */
   refused?: any;
-  /** An array with a map for each row: what the agent measured since its last answer; null for nothing. */
+  /** An array with a map for each row: the agent's measures since its last answer; null for none. */
   measures?: any;
-  /** The decisions at which the agent failed, instead of their action. */
+  /** The decisions at which the agent failed, in place of their actions. */
   faults?: readonly Fault[];
 }
 
@@ -1242,7 +1248,7 @@ export interface Thoughts {
    * are.
    */
   values?: readonly number[];
-  /** With what probability the agent plays each legal action, in their order; empty if unknown. */
+  /** The probability that the agent plays each legal action, in their order; empty if unknown. */
   probabilities?: readonly number[];
   /** The actions that the agent expects, its own first. */
   line?: readonly any[];
@@ -1274,19 +1280,19 @@ export interface Action {
   /** For watchers, if the decision asks for it with `think`. */
   thoughts?: Thoughts | null;
   /**
-   * Gives the episode up instead; `action` is then ignored.
+   * True to give up the episode instead; `action` is then ignored.
    * @defaultValue false
    */
   resign?: boolean;
 }
 
 /**
- * Asks what would follow from the position in which the seat must act. The reply's `body` is a list of
+ * Asks which positions would follow from the one in which the seat must act. The reply's `body` is a list of
  * `Preview`, one for each line.
  */
 export interface AgentLookahead {
   type: "lookahead";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The episode. */
   episode: Int;
@@ -1297,7 +1303,7 @@ export interface AgentLookahead {
   /** Sequences of joint actions: at each step, one action per seat in `to_act`, in that order. */
   lines: readonly any[][][];
   /**
-   * Seeds what the seat cannot know, and chance: all lines share one draw.
+   * The seed of chance and of what the seat cannot know; all lines share one sample.
    * @defaultValue 0
    */
   seed?: Int;
@@ -1307,7 +1313,7 @@ export interface AgentLookahead {
 export interface Preview {
   /** The seats that would have to act; empty if the episode would be over. */
   to_act?: readonly number[];
-  /** The views that the turn after the last action would have. */
+  /** The views in the turn that would follow the last action. */
   seats?: readonly View[];
   /** The sum of each seat's rewards along the line. */
   rewards?: readonly number[];
@@ -1328,7 +1334,7 @@ export interface Preview {
    * @defaultValue 0
    */
   applied?: number;
-  /** Why the next step was not applied: an illegal action, or the end of the episode. */
+  /** The reason why the next step was not applied: an illegal action, or the end of the episode. */
   error?: string;
 }
 export const Preview = s.struct<Preview>("preview", {
@@ -1398,7 +1404,7 @@ export const Saved = message<Saved>("saved", {
 /** Restores a state that an instance of this type saved. */
 export interface Load {
   type: "load";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The agent. */
   instance: Int;
@@ -1429,11 +1435,11 @@ export const Load = message<Load>("load", {
 /** A message from an experiment to an agent instance; answered with `reply`. */
 export interface AgentMessage {
   type: "message";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The agent. */
   instance: Int;
-  /** Any value that the two sides understand. */
+  /** Any value that both sides understand. */
   body: any;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -1461,7 +1467,7 @@ export const Leave = message<Leave>("leave", {
 /** Asks a program to release an instance; answered with `reply`. */
 export interface Cleanup {
   type: "cleanup";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The agent. */
   instance: Int;
@@ -1504,7 +1510,7 @@ export interface ClockRule {
 /** Plays episodes; the reply is `{"run": number}`. */
 export interface Run {
   type: "run";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The name of an offered environment. */
   environment: string;
@@ -1536,7 +1542,7 @@ export interface Run {
    */
   rotate?: boolean;
   /**
-   * How often an interrupted episode is played again.
+   * Maximum number of times that an interrupted episode is played again.
    * @defaultValue 1
    */
   retries?: number;
@@ -1545,7 +1551,7 @@ export interface Run {
    * @defaultValue false
    */
   secret?: boolean;
-  /** The mode of each of `agents`, if they differ; empty for `mode` for all. */
+  /** The mode of each of `agents`, if they differ; empty to use `mode` for all. */
   modes?: readonly Mode[];
   /** Lines of joint actions with which the broker begins episodes, in place of the seats. */
   openings?: readonly any[][][];
@@ -1568,7 +1574,7 @@ export interface Run {
    */
   thoughts?: boolean;
   /**
-   * In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
+   * In a stepwise run: true if each turn has the position as text. Watchers always get it.
    * @defaultValue true
    */
   texts?: boolean;
@@ -1664,7 +1670,7 @@ export interface Run {
 /** Pauses or resumes a run: while paused, it starts no episodes. */
 export interface Pause {
   type: "pause";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The run; the sender must own it. */
   run: Int;
@@ -1678,7 +1684,7 @@ export interface Pause {
 /** Ends a run after the episodes in progress. */
 export interface Drain {
   type: "drain";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The run; the sender must own it. */
   run: Int;
@@ -1687,18 +1693,18 @@ export interface Drain {
 /** Ends a run at once, or gives up a request. */
 export interface Cancel {
   type: "cancel";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The run; the sender must own it. */
   run?: Int | null;
-  /** Or the `id` of the request to give up; that request gets the error `cancelled`. */
+  /** The `id` of the request to give up, instead of a run; it gets the error `cancelled`. */
   request?: number | null;
 }
 
 /** In a stepwise run: starts the next episode; the reply is its first turn. */
 export interface ExperimentStart {
   type: "start";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The run; the sender must own it. */
   run: Int;
@@ -1712,19 +1718,19 @@ export interface ExperimentStart {
 /** In a stepwise run: lets the seats in `to_act` act once; the reply is the next turn. */
 export interface ExperimentStep {
   type: "step";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The run; the sender must own it. */
   run: Int;
 }
 
-/** Asks what is connected; SPEC.md defines the reply. */
+/** Asks for the connected peers, the agents and the runs; SPEC.md defines the reply. */
 export interface Catalogue {
   type: "catalogue";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /**
-   * The entry with which the reply begins: `more` of the reply before, if there was more.
+   * The first entry of the reply: `more` from the previous reply, if there was more.
    * @defaultValue 0
    */
   start?: Int;
@@ -1733,7 +1739,7 @@ export interface Catalogue {
 /** Subscribes to the turns and results of a run, or of all runs. */
 export interface Watch {
   type: "watch";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The run; null for all runs, present and future. */
   run?: Int | null;
@@ -1743,17 +1749,17 @@ export interface Watch {
    */
   on?: boolean;
   /**
-   * True if turns bring the `scene` that all may see; begins with the present turns.
+   * True to receive the public `scene` with turns, beginning with the current ones.
    * @defaultValue false
    */
   scenes?: boolean;
   /**
-   * True if turns bring what the agents think, where the run allows it.
+   * True to receive the agents' thoughts with turns, where the run allows it.
    * @defaultValue false
    */
   thoughts?: boolean;
   /**
-   * Show at most one turn of a match in this many seconds, on average; 0 shows all turns.
+   * Minimum average time between two turns of a match, in seconds; 0 shows all turns.
    * @defaultValue 0
    */
   every?: number;
@@ -1762,14 +1768,14 @@ export interface Watch {
 /** Creates an agent instance; the reply is `{"instance": number}`. */
 export interface ExperimentCreate {
   type: "create";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The name of an offered agent type. */
   agent: string;
   /** Options by name; the others keep their defaults. */
   parameters?: Record<string, any>;
   /**
-   * Seeds the agent's random choices outside episodes.
+   * The seed of the agent's random choices outside episodes.
    * @defaultValue 0
    */
   seed?: Int;
@@ -1794,11 +1800,11 @@ export interface ExperimentCreate {
 /** Passes a message to an agent instance, or to the environment of a run. */
 export interface ExperimentMessage {
   type: "message";
-  /** To be returned in the `reply`. */
+  /** The request's number, repeated in the `reply`. */
   id: Int;
   /** The instance to pass it to. */
   instance?: Int | null;
-  /** Or a run, whose first environment gets it. */
+  /** The run whose first environment gets the message, instead of an agent. */
   run?: Int | null;
   /** Any value that the two sides understand; the `reply` carries the answer. */
   body?: any;
@@ -1821,20 +1827,17 @@ export interface SeatResult {
   decisions: number;
   /** Thinking time, from sending decisions to receiving their answers. */
   seconds: number;
-  /** How many answers were late, illegal or an error. */
+  /** The number of answers that were late, illegal or an error. */
   breaches: number;
-  /** How many actions were ignored because they were stale, repeated or for another seat. */
+  /** The number of actions ignored as stale, repeated or for another seat. */
   ignored: number;
   /** The sum of `action.refused`: illegal answers that a bridge caught. */
   refused: number;
   /** The mean of each of `action.measures`, over the answers that had it. */
   measures: Record<string, number>;
-  /**
-   * Of a substitute: the number of the lost instance whose seat it has; the result is that since it took the
-   * seat.
-   */
+  /** For a substitute: the number of the lost instance that it replaces; the result counts from then on. */
   stands_for: number | null;
-  /** Of a substitute: the first turn in which it could act. */
+  /** For a substitute: the first turn in which it could act. */
   since: number;
 }
 export const SeatResult = s.struct<SeatResult>("seatresult", {
@@ -1903,12 +1906,12 @@ export const Episode = message<Episode>("episode", {
   opening: s.optional(s.array(s.array(s.any)), []),
 });
 
-/** Results of a run that plays in groups, together. */
+/** Several results of a run that plays in groups. */
 export interface Episodes {
   type: "episodes";
   /** The run. */
   run: Int;
-  /** Results that would otherwise be an `episode` each, in the same order. */
+  /** The results in order, each as an `episode` would have it. */
   results: Episode[];
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -1919,7 +1922,7 @@ export const Episodes = message<Episodes>("episodes", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** Reports how far a run is. */
+/** Reports the progress of a run. */
 export interface Progress {
   type: "progress";
   /** The run. */
@@ -1928,7 +1931,7 @@ export interface Progress {
   finished: number;
   /** Episodes in progress. */
   running: number;
-  /** Episodes that the run asked for. */
+  /** Episodes requested by the run. */
   total: number;
   /** If no episode could begin for 2 s: one line for a person that names what the run waits for. */
   waiting: string;
@@ -1982,13 +1985,13 @@ export interface WatchedTurn {
   episode: Int;
   /** The number of the turn. */
   turn: number;
-  /** Seats that must act now. */
+  /** The seats that must act now. */
   to_act: number[];
   /** The actions that led here. */
   actions: [number, any][];
-  /** Per seat, of this transition. */
+  /** The reward of each seat in this transition. */
   rewards: number[];
-  /** Seat and observation, in games of perfect information. */
+  /** Pairs of seat and observation, in games of perfect information. */
   observations: [number, any][];
   /** The agents' names, by seat. */
   agents: string[];
@@ -2002,15 +2005,15 @@ export interface WatchedTurn {
   reason: Reason | null;
   /** The position as text, as everyone may see it. */
   text: string | null;
-  /** If asked for: the position to be drawn, as everyone may see it. */
+  /** If requested: the position as a scene to draw, as everyone may see it. */
   scene: any;
-  /** If asked for and allowed: seat and `Thoughts` of those who acted. */
+  /** If requested and allowed: pairs of seat and `Thoughts`, for the seats that acted. */
   thoughts: [number, any][];
   /** The environment's name, as the run gave it. */
   environment: string;
-  /** Per seat, what is left when this is sent; empty without a clock, and at the end. */
+  /** The remaining time of each seat when this is sent; empty without a clock, and at the end. */
   clocks: Clock[];
-  /** Seats whose clocks are running. */
+  /** The seats whose clocks are running. */
   running: number[];
 }
 export const WatchedTurn = message<WatchedTurn>("turn", {

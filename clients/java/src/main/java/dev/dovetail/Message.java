@@ -422,11 +422,10 @@ public sealed interface Message extends Encodable {
      *
      * @param session The session token; a peer that reconnects sends it as {@code resume}.
      * @param name The peer's name: its own, or one that the broker chose.
-     * @param resumed True if the session that {@code resume} named continues; if false, everything of an earlier
-     *     session is gone.
+     * @param resumed True if the session named by {@code resume} continues; if false, nothing of it is left.
      * @param version The protocol version that the broker speaks.
-     * @param heartbeat Seconds between the broker's pings; 0: none, since this connection cannot lose anything.
-     * @param peerTimeout Seconds of silence after which the broker gives up a peer that owes no answer.
+     * @param heartbeat Seconds between the broker's pings; 0 for none, on connections that cannot lose messages.
+     * @param peerTimeout Seconds of silence after which the broker considers an idle peer lost.
      * @param limits The largest frames that the broker reads.
      * @param features The optional parts of the protocol that both sides know and may use.
      */
@@ -583,7 +582,7 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Something was refused or failed; nothing else has changed.
+     * Reports that a message was refused or failed; nothing else has changed.
      *
      * @param code One of the error codes.
      * @param message One line for a person: what is wrong, what was expected, what to do.
@@ -722,15 +721,15 @@ public sealed interface Message extends Encodable {
      * @param match The match of the {@code open} that it answers.
      * @param name The name of the game; the offer's name if empty.
      * @param seats The number of seats, numbered from 0.
-     * @param observationSpaces One per seat, or one for all; see SPEC.md, Spaces.
-     * @param actionSpaces One per seat, or one for all.
+     * @param observationSpaces The observation space of each seat, or one for all; see SPEC.md, Spaces.
+     * @param actionSpaces The action space of each seat, or one for all.
      * @param rewardRange The lowest and highest reward of one transition; null if unknown.
      * @param discount The discount factor that the game suggests to learners; the broker does not discount.
      * @param perfectInformation True if watchers may see every seat's observations.
-     * @param chance True if chance plays a part after the start: equal actions may lead to different turns.
+     * @param chance True if there is chance after the start, so that equal actions may lead to different turns.
      * @param afterstates True if the environment can provide afterstates.
-     * @param forfeit When an episode is forfeited: the reward of the seat at fault, and that of every other seat.
-     * @param maxTurns The most turns that an episode can have; null if unknown.
+     * @param forfeit The rewards when a seat forfeits the episode: its own, and every other seat's.
+     * @param maxTurns The maximum number of turns of an episode; null if unknown.
      * @param symmetries Symmetries of an observation that is one tensor, without the identity.
      */
     record Spec(
@@ -889,7 +888,7 @@ public sealed interface Message extends Encodable {
      * @param environment The name of an offer of this peer.
      * @param configuration Options by name; the others keep their defaults.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
-     * @param slots To an offer with {@code stacked}: how many episodes it plays at once, as a group; 0 for an
+     * @param slots For offers with {@code stacked}: the number of episodes to play at once, as a group; 0 for an
      *     ordinary match.
      * @param afterstates True if the {@code turns} of the group need {@code afterstates}.
      */
@@ -955,8 +954,8 @@ public sealed interface Message extends Encodable {
      *
      * @param match The match.
      * @param episode The broker's number for the episode.
-     * @param seed Seeds everything that is random in this episode.
-     * @param wants For each seat, what to add to its views; empty if no seat wants anything.
+     * @param seed The seed of everything random in this episode.
+     * @param wants For each seat, the additions to its views; empty if there are none.
      * @param watched True to add the public {@code text} to each turn.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      * @param scenes True to add the public {@code scene} to each turn, too.
@@ -1137,14 +1136,14 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Asks what would follow from actions, given what a seat can know; answered with {@code reply}.
+     * Asks which positions would follow from actions, given what a seat can know; answered with {@code reply}.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param episode The episode.
      * @param seat The seat that asks and must act.
      * @param turn The turn of the seat's decision.
      * @param lines Sequences of joint actions, as in the agent's {@code lookahead}.
-     * @param seed Seeds what the seat cannot know, and chance: all lines share one draw.
+     * @param seed The seed of chance and of what the seat cannot know; all lines share one sample.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record EnvironmentLookahead(
@@ -1201,9 +1200,9 @@ public sealed interface Message extends Encodable {
     /**
      * A message from an experiment to an environment; answered with {@code reply}.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param match The match that the environment was made for.
-     * @param body Any value that the two sides understand.
+     * @param body Any value that both sides understand.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record EnvironmentMessage(long id, long match, Object body, long seq) implements Message {
@@ -1248,12 +1247,12 @@ public sealed interface Message extends Encodable {
      *
      * @param match The group.
      * @param batch The number of the batch in the group, from 0; the {@code turns} repeats it.
-     * @param slots Tensor int32 [rows]: the slot of each action, rising; null if there is none.
-     * @param seats Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+     * @param slots Tensor int32 [rows]: the slot of each action, ascending; null if there are none.
+     * @param seats Tensor int32 [rows]: its seat; seats of one slot are adjacent and ascending.
      * @param actions Tensor int64 [rows]: the action.
-     * @param restarts Tensor int32 [begun]: the slots in which an episode begins, rising; null if none does.
+     * @param restarts Tensor int32 [begun]: the slots in which an episode begins, ascending; null for none.
      * @param episodes Tensor int64 [begun]: the broker's number of each of these episodes.
-     * @param seeds Tensor uint64 [begun]: what seeds each of them.
+     * @param seeds Tensor uint64 [begun]: the seed of each of these episodes.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record EnvironmentSteps(
@@ -1342,16 +1341,16 @@ public sealed interface Message extends Encodable {
      *
      * @param match The group.
      * @param batch The batch that it answers.
-     * @param slots Tensor int32 [slots]: those of the batch, each once, rising.
-     * @param rewards Tensor float64 [slots, seats]: what each seat earned in the transition; null if all is 0.
+     * @param slots Tensor int32 [slots]: the slots of the batch, each once, ascending.
+     * @param rewards Tensor float64 [slots, seats]: each seat's reward in the transition; null if all are 0.
      * @param over Tensor uint8 [slots]: 0 continues, 1 terminated, 2 truncated, 3 failed; null if all continue.
-     * @param rows Tensor int32 [rows]: the slot of each seat that must act, rising; null if none must.
-     * @param seats Tensor int32 [rows]: the seat; seats of one slot are adjacent and rising.
-     * @param observations A tensor [rows, ...], or an array of one value per row: what each of them observes.
-     * @param legal Tensor uint8 [rows, bytes]: the bit mask of each; null allows the whole action space.
-     * @param afterstates If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by
-     *     row.
-     * @param finals A tensor [ended, seats, ...], or an array of arrays: what the seats observe where {@code over}
+     * @param rows Tensor int32 [rows]: the slot of each seat that must act, ascending; null if none must.
+     * @param seats Tensor int32 [rows]: the seat; seats of one slot are adjacent and ascending.
+     * @param observations A tensor [rows, ...], or an array of one value per row: the observations.
+     * @param legal Tensor uint8 [rows, bytes]: the legal actions of each row as a bit mask; null allows the whole
+     *     action space.
+     * @param afterstates If wanted: a tensor [legal, ...] of the observations after each legal action, row by row.
+     * @param finals A tensor [ended, seats, ...], or an array of arrays: the final observations where {@code over}
      *     is 1 or 2.
      * @param outcomes Tensor float64 [ended, seats]: the scores there, NaN where there are none; null if there are
      *     none.
@@ -1504,15 +1503,14 @@ public sealed interface Message extends Encodable {
      * @param episode The episode.
      * @param turn The number of this decision point within the episode, from 0.
      * @param toAct The seats that must act; empty if and only if the episode is over.
-     * @param seats A view of each seat in {@code to_act} and of each that earned a reward; at the end, of every
-     *     seat.
+     * @param seats A view for each seat in {@code to_act} or with a reward; at the end, for every seat.
      * @param terminated True if the rules ended the episode.
      * @param truncated True if a limit outside the rules ended the episode.
      * @param outcome At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn.
      * @param text If watched: the position as text, as everyone may see it.
      * @param info For debugging; the broker does not pass it on.
-     * @param scene If asked for: the position to be drawn, as everyone may see it.
-     * @param blame At the end: the seat that ended it by breaking a rule, if the environment has judged that.
+     * @param scene If requested: the position as a scene to draw, as everyone may see it.
+     * @param blame At the end: the seat that ended the episode by breaking a rule, if there is one.
      */
     record Turn(
             long episode,
@@ -1624,11 +1622,11 @@ public sealed interface Message extends Encodable {
     /**
      * Creates an agent instance of a type that the peer offers; answered with {@code reply}.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param instance The broker's number for the new instance.
      * @param agent The name of an offer of this peer.
      * @param parameters Options by name; the others keep their defaults.
-     * @param seed Seeds the agent's random choices outside episodes.
+     * @param seed The seed of the agent's random choices outside episodes.
      * @param state The state to start from: bytes of an earlier {@code saved}.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
@@ -1774,7 +1772,7 @@ public sealed interface Message extends Encodable {
      * @param match The match.
      * @param seat The seat.
      * @param turn The turn; the {@code action} repeats it.
-     * @param seed Seeds this seat's random choices in this episode.
+     * @param seed The seed of this seat's random choices in this episode.
      * @param mode In {@code evaluate} the agent must not learn.
      * @param observation The seat's observation.
      * @param legal The legal actions; null allows the whole action space.
@@ -1784,7 +1782,7 @@ public sealed interface Message extends Encodable {
      * @param clock The seat's clock; null if none runs.
      * @param reward The seat's reward before its first decision.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
-     * @param think True if a watcher may see the {@code thoughts} of the answer; it must not change the answer.
+     * @param think True if a watcher may see the answer's {@code thoughts}; it must not affect the action.
      */
     record AgentStart(
             long episode,
@@ -1941,7 +1939,7 @@ public sealed interface Message extends Encodable {
      * @param scene If wanted: the position as a scene to draw.
      * @param clock The seat's clock; null if none runs.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
-     * @param think True if a watcher may see the {@code thoughts} of the answer; it must not change the answer.
+     * @param think True if a watcher may see the answer's {@code thoughts}; it must not affect the action.
      */
     record AgentStep(
             long episode,
@@ -2222,18 +2220,18 @@ public sealed interface Message extends Encodable {
      * @param match The group.
      * @param instance The instance that decides.
      * @param batch The number of the batch in the group; the {@code actions} repeats it.
-     * @param slots Tensor int32 [rows]: the slot of each decision, rising.
-     * @param seats Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+     * @param slots Tensor int32 [rows]: the slot of each decision, ascending.
+     * @param seats Tensor int32 [rows]: its seat; seats of one slot are adjacent and ascending.
      * @param turns Tensor int32 [rows]: its turn.
-     * @param observations A tensor [rows, ...], or an array of one value per row: what is observed.
-     * @param legal Tensor uint8 [rows, bytes]: the bit mask of each; null allows the whole action space.
-     * @param afterstates If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by
-     *     row.
+     * @param observations A tensor [rows, ...], or an array of one value per row: the observations.
+     * @param legal Tensor uint8 [rows, bytes]: the legal actions of each row as a bit mask; null allows the whole
+     *     action space.
+     * @param afterstates If wanted: a tensor [legal, ...] of the observations after each legal action, row by row.
      * @param rewards Tensor float64 [rows]: the sum of the seat's rewards since its last decision; null for 0.
      * @param starts Tensor int32 [first]: the rows, from 0, that are the first of their seat in an episode; null
      *     for none.
      * @param episodes Tensor int64 [first]: the broker's numbers of these episodes.
-     * @param seeds Tensor uint64 [first]: what seeds the seat's random choices in each of them.
+     * @param seeds Tensor uint64 [first]: the seed of the seat's random choices in each of them.
      * @param mode In {@code evaluate} the agent must not learn.
      * @param clock The clock of each of these decisions; null if none runs.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
@@ -2504,12 +2502,11 @@ public sealed interface Message extends Encodable {
      * @param slots Tensor int32 [rows]: as in the {@code steps}.
      * @param seats Tensor int32 [rows]: as in the {@code steps}.
      * @param actions Tensor int64 [rows]: the action number of each.
-     * @param resigns The rows, from 0, that give their episode up instead.
+     * @param resigns The rows, from 0, that give up their episode instead.
      * @param refused Tensor int32 [rows]: how many earlier answers were illegal, as in {@code action}; null for
      *     none.
-     * @param measures An array with a map for each row: what the agent measured since its last answer; null for
-     *     nothing.
-     * @param faults The decisions at which the agent failed, instead of their action.
+     * @param measures An array with a map for each row: the agent's measures since its last answer; null for none.
+     * @param faults The decisions at which the agent failed, in place of their actions.
      */
     record Actions(
             long match,
@@ -2592,7 +2589,7 @@ public sealed interface Message extends Encodable {
      * @param measures Figures that the agent measured since its last answer, such as {@code loss}; they go into the
      *     result of the episode.
      * @param thoughts For watchers, if the decision asks for it with {@code think}.
-     * @param resign Gives the episode up instead; {@code action} is then ignored.
+     * @param resign True to give up the episode instead; {@code action} is then ignored.
      */
     record Action(
             long episode,
@@ -2663,15 +2660,15 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Asks what would follow from the position in which the seat must act. The reply's {@code body} is a list of {@code
-     * Preview}, one for each line.
+     * Asks which positions would follow from the one in which the seat must act. The reply's {@code body} is a list of
+     * {@code Preview}, one for each line.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param episode The episode.
      * @param seat The seat that must act.
      * @param turn The turn of the seat's decision.
      * @param lines Sequences of joint actions: at each step, one action per seat in {@code to_act}, in that order.
-     * @param seed Seeds what the seat cannot know, and chance: all lines share one draw.
+     * @param seed The seed of chance and of what the seat cannot know; all lines share one sample.
      */
     record AgentLookahead(
             long id,
@@ -2816,7 +2813,7 @@ public sealed interface Message extends Encodable {
     /**
      * Restores a state that an instance of this type saved.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param instance The agent.
      * @param state The bytes of an earlier {@code saved}.
      * @param stateName From an experiment: load the state that the broker stores under this name instead.
@@ -2877,9 +2874,9 @@ public sealed interface Message extends Encodable {
     /**
      * A message from an experiment to an agent instance; answered with {@code reply}.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param instance The agent.
-     * @param body Any value that the two sides understand.
+     * @param body Any value that both sides understand.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record AgentMessage(long id, long instance, Object body, long seq) implements Message {
@@ -2956,7 +2953,7 @@ public sealed interface Message extends Encodable {
     /**
      * Asks a program to release an instance; answered with {@code reply}.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param instance The agent.
      * @param timeout From an experiment: seconds after which the request fails; null waits forever.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
@@ -3001,7 +2998,7 @@ public sealed interface Message extends Encodable {
     /**
      * Plays episodes; the reply is {@code {"run": number}}.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param environment The name of an offered environment.
      * @param agents For each seat, an instance number or the name of a program that is one agent.
      * @param configuration The environment's options by name; the others keep their defaults.
@@ -3011,9 +3008,9 @@ public sealed interface Message extends Encodable {
      * @param firstIndex The index of the first episode, to continue an earlier run.
      * @param rotate True if agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
      *     rotation share an environment seed.
-     * @param retries How often an interrupted episode is played again.
+     * @param retries Maximum number of times that an interrupted episode is played again.
      * @param secret True if watching is forbidden.
-     * @param modes The mode of each of {@code agents}, if they differ; empty for {@code mode} for all.
+     * @param modes The mode of each of {@code agents}, if they differ; empty to use {@code mode} for all.
      * @param openings Lines of joint actions with which the broker begins episodes, in place of the seats.
      * @param label The run's name in the journal, recorded with each episode.
      * @param onAgentLost The consequence if an agent's program does not come back: {@code fail}, {@code forfeit},
@@ -3021,7 +3018,7 @@ public sealed interface Message extends Encodable {
      * @param saveEvery Episodes between the broker's saves of each agent that learns, to recreate lost ones from; 0
      *     for never.
      * @param thoughts True if every watcher may see what the agents think; otherwise only this experiment may.
-     * @param texts In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
+     * @param texts In a stepwise run: true if each turn has the position as text. Watchers always get it.
      * @param peer The name of the peer that serves the environment, if several offer it; null for any.
      * @param substitutes With {@code on_agent_lost} {@code substitute}: the agents that take a lost agent's seat
      *     until it is back; one for each of {@code agents}, or one for all.
@@ -3481,7 +3478,7 @@ public sealed interface Message extends Encodable {
     /**
      * Pauses or resumes a run: while paused, it starts no episodes.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param run The run; the sender must own it.
      * @param paused False resumes the run.
      */
@@ -3518,7 +3515,7 @@ public sealed interface Message extends Encodable {
     /**
      * Ends a run after the episodes in progress.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param run The run; the sender must own it.
      */
     record Drain(long id, long run) implements Message {
@@ -3547,9 +3544,10 @@ public sealed interface Message extends Encodable {
     /**
      * Ends a run at once, or gives up a request.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param run The run; the sender must own it.
-     * @param request Or the {@code id} of the request to give up; that request gets the error {@code cancelled}.
+     * @param request The {@code id} of the request to give up, instead of a run; it gets the error {@code
+     *     cancelled}.
      */
     record Cancel(long id, Long run, Long request) implements Message {
         /** {@return {@code Cancel} with defaults in the other fields} */
@@ -3589,7 +3587,7 @@ public sealed interface Message extends Encodable {
     /**
      * In a stepwise run: starts the next episode; the reply is its first turn.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param run The run; the sender must own it.
      * @param abandon True to truncate an episode in progress first, without blame or outcome.
      */
@@ -3626,7 +3624,7 @@ public sealed interface Message extends Encodable {
     /**
      * In a stepwise run: lets the seats in {@code to_act} act once; the reply is the next turn.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param run The run; the sender must own it.
      */
     record ExperimentStep(long id, long run) implements Message {
@@ -3653,10 +3651,10 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Asks what is connected; SPEC.md defines the reply.
+     * Asks for the connected peers, the agents and the runs; SPEC.md defines the reply.
      *
-     * @param id To be returned in the {@code reply}.
-     * @param start The entry with which the reply begins: {@code more} of the reply before, if there was more.
+     * @param id The request's number, repeated in the {@code reply}.
+     * @param start The first entry of the reply: {@code more} from the previous reply, if there was more.
      */
     record Catalogue(long id, long start) implements Message {
         /** {@return {@code Catalogue} with defaults in the other fields} */
@@ -3689,12 +3687,12 @@ public sealed interface Message extends Encodable {
     /**
      * Subscribes to the turns and results of a run, or of all runs.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param run The run; null for all runs, present and future.
      * @param on False unsubscribes.
-     * @param scenes True if turns bring the {@code scene} that all may see; begins with the present turns.
-     * @param thoughts True if turns bring what the agents think, where the run allows it.
-     * @param every Show at most one turn of a match in this many seconds, on average; 0 shows all turns.
+     * @param scenes True to receive the public {@code scene} with turns, beginning with the current ones.
+     * @param thoughts True to receive the agents' thoughts with turns, where the run allows it.
+     * @param every Minimum average time between two turns of a match, in seconds; 0 shows all turns.
      */
     record Watch(long id, Long run, boolean on, boolean scenes, boolean thoughts, double every) implements Message {
         /** {@return {@code Watch} with defaults in the other fields} */
@@ -3755,10 +3753,10 @@ public sealed interface Message extends Encodable {
     /**
      * Creates an agent instance; the reply is {@code {"instance": number}}.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param agent The name of an offered agent type.
      * @param parameters Options by name; the others keep their defaults.
-     * @param seed Seeds the agent's random choices outside episodes.
+     * @param seed The seed of the agent's random choices outside episodes.
      * @param state The state to start from: bytes of an earlier {@code saved}.
      * @param stateName The name of a state that the broker stores, to start from.
      * @param peer The name of the peer that creates it, if several offer the type.
@@ -3849,9 +3847,9 @@ public sealed interface Message extends Encodable {
     /**
      * Passes a message to an agent instance, or to the environment of a run.
      *
-     * @param id To be returned in the {@code reply}.
+     * @param id The request's number, repeated in the {@code reply}.
      * @param instance The instance to pass it to.
-     * @param run Or a run, whose first environment gets it.
+     * @param run The run whose first environment gets the message, instead of an agent.
      * @param body Any value that the two sides understand; the {@code reply} carries the answer.
      * @param timeout Seconds after which the request fails; null waits forever.
      */
@@ -4052,10 +4050,10 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Results of a run that plays in groups, together.
+     * Several results of a run that plays in groups.
      *
      * @param run The run.
-     * @param results Results that would otherwise be an {@code episode} each, in the same order.
+     * @param results The results in order, each as an {@code episode} would have it.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record Episodes(long run, List<Episode> results, long seq) implements Message {
@@ -4089,12 +4087,12 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Reports how far a run is.
+     * Reports the progress of a run.
      *
      * @param run The run.
      * @param finished Episodes that are over and will not be played again.
      * @param running Episodes in progress.
-     * @param total Episodes that the run asked for.
+     * @param total Episodes requested by the run.
      * @param waiting If no episode could begin for 2 s: one line for a person that names what the run waits for.
      */
     record Progress(long run, long finished, long running, long total, String waiting) implements Message {
@@ -4215,21 +4213,21 @@ public sealed interface Message extends Encodable {
      * @param index The number of the episode in its run.
      * @param episode The broker's number of the episode.
      * @param turn The number of the turn.
-     * @param toAct Seats that must act now.
+     * @param toAct The seats that must act now.
      * @param actions The actions that led here.
-     * @param rewards Per seat, of this transition.
-     * @param observations Seat and observation, in games of perfect information.
+     * @param rewards The reward of each seat in this transition.
+     * @param observations Pairs of seat and observation, in games of perfect information.
      * @param agents The agents' names, by seat.
      * @param terminated True if the rules ended the episode.
      * @param truncated True if the environment truncated the episode.
      * @param outcome At the end: a score per seat.
      * @param reason Why the episode ended; null while it continues.
      * @param text The position as text, as everyone may see it.
-     * @param scene If asked for: the position to be drawn, as everyone may see it.
-     * @param thoughts If asked for and allowed: seat and {@code Thoughts} of those who acted.
+     * @param scene If requested: the position as a scene to draw, as everyone may see it.
+     * @param thoughts If requested and allowed: pairs of seat and {@code Thoughts}, for the seats that acted.
      * @param environment The environment's name, as the run gave it.
-     * @param clocks Per seat, what is left when this is sent; empty without a clock, and at the end.
-     * @param running Seats whose clocks are running.
+     * @param clocks The remaining time of each seat when this is sent; empty without a clock, and at the end.
+     * @param running The seats whose clocks are running.
      */
     record WatchedTurn(
             long run,
@@ -4418,19 +4416,20 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * An environment or agent type that a peer can make.
+     * An environment or agent type that a peer offers.
      *
      * @param name The name that {@code run} and {@code create} use.
      * @param description One sentence for a person.
-     * @param parameters The JSON Schema of each option, by name, with its {@code default}, which an environment
-     *     also takes if it is given; that of the number of seats has {@code "x-seats": true}.
-     * @param wants For agents: what the environment adds to this agent's decisions.
-     * @param capacity For agents: how many episodes one instance plays at once; 0 means any number.
-     * @param instance For agents: the program is this one agent; experiments seat it by name and do not create it.
+     * @param parameters The JSON Schema of each option, by name, with a {@code default} that environments also
+     *     accept as a value; the number of seats is marked {@code "x-seats": true}.
+     * @param wants For agents: the additions to each decision that the agent wants.
+     * @param capacity For agents: maximum episodes in progress per instance; 0 for no limit.
+     * @param instance For agents: true if the program is a single agent, which experiments seat by name and do not
+     *     create.
      * @param seats For environments: the possible numbers of seats.
      * @param stacked True if it can play in groups; see SPEC.md, Stacked turns.
-     * @param matches For environments: how many matches of it the peer plays at once; 0 means any number.
-     * @param games For agents: the environments that it plays, by name; empty if it may play any.
+     * @param matches For environments: maximum matches in progress at this peer; 0 for no limit.
+     * @param games For agents: the names of the environments that it plays; empty for any.
      */
     record Offer(
             String name,
@@ -4529,8 +4528,8 @@ public sealed interface Message extends Encodable {
      * The largest frame that a receiver reads; it refuses a larger one with the error {@code limit}.
      *
      * @param frame Bytes.
-     * @param depth Nested arrays and maps.
-     * @param elements Values of any kind, including map keys.
+     * @param depth Maximum nesting of arrays and maps.
+     * @param elements Maximum number of values, including map keys.
      */
     record Limits(long frame, long depth, long elements) implements Encodable {
         /** {@return {@code Limits} with defaults in all fields} */
@@ -4648,14 +4647,14 @@ public sealed interface Message extends Encodable {
      * A transition as one seat experiences it.
      *
      * @param seat The seat.
-     * @param observation A value of the seat's observation space; the broker passes it on unopened.
+     * @param observation A value of the seat's observation space; the broker passes it on unread.
      * @param legal For a seat in {@code to_act}: its legal actions; null allows its whole action space.
      * @param reward The seat's reward for this transition.
      * @param afterstates If wanted: an array with one row per legal action, in the same order.
      * @param text If wanted: the position as text, as this seat may see it.
      * @param scene If wanted: the position as a scene to draw.
-     * @param truncated In the last turn: whether a limit outside the rules cut this seat short; null is as the turn
-     *     says.
+     * @param truncated In the last turn: whether a limit outside the rules truncated this seat; null follows the
+     *     turn.
      */
     record View(
             int seat,
@@ -4735,7 +4734,7 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * The time that a seat has, and that of its last answer, in seconds of the broker's clock.
+     * A seat's remaining time, and the time of its last answer, in seconds of the broker's clock.
      *
      * @param decision The limit of this decision; null if there is none.
      * @param left The time left for the rest of the episode, including this decision; null if there is no limit.
@@ -4785,7 +4784,7 @@ public sealed interface Message extends Encodable {
      *
      * @param values The value of each legal action, in their order, in the agent's own unit: NaN if unknown, empty
      *     if all are.
-     * @param probabilities With what probability the agent plays each legal action, in their order; empty if
+     * @param probabilities The probability that the agent plays each legal action, in their order; empty if
      *     unknown.
      * @param line The actions that the agent expects, its own first.
      * @param text Anything else, for a person.
@@ -4840,13 +4839,13 @@ public sealed interface Message extends Encodable {
      * The position that a line of actions leads to.
      *
      * @param toAct The seats that would have to act; empty if the episode would be over.
-     * @param seats The views that the turn after the last action would have.
+     * @param seats The views in the turn that would follow the last action.
      * @param rewards The sum of each seat's rewards along the line.
      * @param terminated True if the rules would end the episode.
      * @param truncated True if a limit outside the rules would end it.
      * @param outcome At the end: a score per seat.
      * @param applied How many steps of the line were applied.
-     * @param error Why the next step was not applied: an illegal action, or the end of the episode.
+     * @param error The reason why the next step was not applied: an illegal action, or the end of the episode.
      */
     record Preview(
             int[] toAct,
@@ -4992,13 +4991,13 @@ public sealed interface Message extends Encodable {
      * @param total Return: the undiscounted sum of rewards.
      * @param decisions How many decisions the seat was given.
      * @param seconds Thinking time, from sending decisions to receiving their answers.
-     * @param breaches How many answers were late, illegal or an error.
-     * @param ignored How many actions were ignored because they were stale, repeated or for another seat.
+     * @param breaches The number of answers that were late, illegal or an error.
+     * @param ignored The number of actions ignored as stale, repeated or for another seat.
      * @param refused The sum of {@code action.refused}: illegal answers that a bridge caught.
      * @param measures The mean of each of {@code action.measures}, over the answers that had it.
-     * @param standsFor Of a substitute: the number of the lost instance whose seat it has; the result is that since
-     *     it took the seat.
-     * @param since Of a substitute: the first turn in which it could act.
+     * @param standsFor For a substitute: the number of the lost instance that it replaces; the result counts from
+     *     then on.
+     * @param since For a substitute: the first turn in which it could act.
      */
     record SeatResult(
             String agent,
