@@ -129,7 +129,7 @@ GROUPS: dict[str, Group] = {
             Bar("1 match, ipc, environment in the broker, compiled", "hosted, compiled", GLUE, 2.0),
         ],
         note=f'"{GLUE}" is bench/rlglue.c, which makes the system calls of RL-Glue\'s own core; that '
-        "one is measured if RLGLUE_CORE names its program",
+        "program is measured, too, if RLGLUE_CORE names it",
     ),
     "8": _against_base(8, 1.8),
     "64": Group(

@@ -74,7 +74,7 @@ def sockets(size: str) -> Iterator[Measurement]:
 
 @contextlib.contextmanager
 def stacked(transport: Transport, slots: str, game: str = "trivial") -> Iterator[Measurement]:
-    """So many matches at once in groups."""
+    """``count`` matches at once, in groups."""
     chosen = rows.STACKED_TRIVIAL if game == "trivial" else rows.GAMES[game]
     with rows.running(chosen, transport) as there:
         yield _bursts(there, chosen, int(slots), stacked=True)
@@ -104,8 +104,7 @@ def copies(slots: str, size: str) -> Iterator[Measurement]:
 
 @contextlib.contextmanager
 def observed(transport: Transport, count: str) -> Iterator[Measurement]:
-    """So many matches at once, with observers of all turns, who take what processor time is
-    left."""
+    """``count`` matches at once, with observers of all turns, who use the remaining CPU time."""
     with rows.running(rows.TRIVIAL, transport) as there, children() as start:
         if hear(start(_observe, there.address)) != "watching":
             raise BenchError("the observers do not watch")
@@ -128,8 +127,8 @@ def _observe(address: str, pipe: Connection) -> None:
 
 @contextlib.contextmanager
 def shards(count: str) -> Iterator[Measurement]:
-    """So many brokers with their peers, a core each; three times as long, as beginning and end of a
-    run count."""
+    """``count`` brokers with their peers, each on its own core; three times as long, since the
+    start and end of a run count."""
     from dovetail.peer.config_location import ConfigSource
     from dovetail.protocol.errors import DovetailError
     from dovetail_experiments.files.file import made

@@ -74,13 +74,13 @@ class OpenTable(Closing):
     """A game with open seats.
 
     Args:
-        game: a name as ``dovetail env`` takes it; at a broker, what it offers.
+        game: a name as for ``dovetail env``; with ``connect``, the name of an offered environment.
         seats: the numbers of the open seats.
-        against: the agents of the other seats in order; one alone has all of them.
+        against: the agents of the other seats in order, or one for all of them.
         parameters: options of those agents.
         configuration: options of the game.
         seed: the master seed of the games.
-        games: how many may be played, one after another.
+        games: the maximum number of games, played one after another.
         clock: seconds for each decision; None for no limit.
         on_timeout: the cost of a late answer, as in a run.
         connect: the broker's address; None plays in this program.

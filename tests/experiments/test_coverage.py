@@ -38,7 +38,7 @@ OPENINGS = 200.0
 """Standard deviation, in Elo, of what an opening is worth to the first seat."""
 REPETITIONS = 400
 ENOUGH = 368
-"""So many of 400 at least hold, if the truth is 95 %."""
+"""The minimum of 400 intervals that hold, if the truth is 95 %."""
 
 
 def true_score(difference: float) -> float:

@@ -56,7 +56,7 @@ class Sends:
 
 
 class Given(Cores):
-    """So many cores."""
+    """A machine with this many cores."""
 
     def __init__(self, count: int) -> None:
         super().__init__()

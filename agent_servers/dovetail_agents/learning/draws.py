@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 @njit(cache=True)
 def nth(marked: Array, place: int) -> int:
-    """Return the column at a place among those that are marked."""
+    """Return the column of the marked entry with this number, counting from 0."""
     for column in range(marked.shape[0]):
         if marked[column]:
             if place == 0:

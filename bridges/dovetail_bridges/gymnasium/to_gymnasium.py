@@ -27,9 +27,9 @@ class DovetailEnv(gymnasium.Env):
 
     Args:
         game: an environment's name or class.
-        opponent: who has the other seats: an agent's name or class, an ``Agent``, ``Opponent``, or
+        opponent: the agents of the other seats: a name or class, an ``Agent``, an ``Opponent``, or
             a list with one for each.
-        seat: this seat's number, or ``"alternate"``: another one each episode.
+        seat: this seat's number, or ``"alternate"`` to take the next seat in each episode.
         configuration: options of the environment.
         illegal: what an illegal action does: end the episode with the forfeit's reward, play a
             random legal action instead, end it as truncated, or raise IllegalAction.

@@ -66,7 +66,7 @@ def slide(tiles: Array, rows: int, columns: int, move: int, out: Array) -> int:
 
 @njit(cache=True, nogil=True)
 def put(tiles: Array, place: int, tile: int) -> None:
-    """Put a tile on a free square, counted from 0 among those that are."""
+    """Put a tile on the free square with this number, counting free squares from 0."""
     for square in range(tiles.shape[0]):
         if tiles[square] == 0:
             if place == 0:

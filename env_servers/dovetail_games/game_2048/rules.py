@@ -1,7 +1,7 @@
 """The rules of 2048 (G. Cirulli, 2014) on a board of any size.
 
 A move slides all tiles to the edge or the next tile; two equal ones that meet become one of twice
-the value, which does not merge again in that move, and the sum of what was made so is the reward.
+the value, which does not merge again in that move, and the reward is the sum of the merged tiles.
 Then a tile appears on a free square drawn evenly: a 2, or with a small probability a 4. The game is
 over when no move changes the board.
 

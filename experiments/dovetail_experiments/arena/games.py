@@ -46,7 +46,7 @@ class ArenaGame(Struct, frozen=True):
 
 
 def game(episode: Episode, number: int, seating: list[int]) -> ArenaGame | None:
-    """Return a game as it counts; None if it does not count, since no player is to blame.
+    """Return a game as it counts; None if it does not count, if it ended through no player's fault.
 
     A game that was cut short without an outcome is drawn. A fault loses: the others share a win.
 

@@ -1,4 +1,4 @@
-"""Options of an experiment file and the files that it names, checked before anything is started."""
+"""Checks an experiment file's options, and the files that it names, before anything starts."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ from dovetail_experiments.stages.schedule import Stage, stages
 
 
 def check(plan: SweepPlan) -> None:
-    """Check what a plan sets in each environment and agent that is written in Python and on this
-    machine.
+    """Check a plan's options of all environments and agents whose Python code is on this machine.
 
     Raises:
         DovetailError: a name or an option is wrong; one line says where and what.

@@ -1,6 +1,6 @@
 """Experiment files: TOML that names environment, agents, phases and evaluations.
 
-docs/experiments.md describes the form; these structs are what it must be.
+docs/experiments.md describes the format; these structs define and validate it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dovetail_experiments.statistics.sprt import Sprt
 
 Positive = Annotated[int, Meta(ge=1)]
 Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-"""A database has no larger integers."""
+"""A seed that fits a database's integers."""
 Secret = Annotated[
     str,
     Meta(
@@ -39,40 +39,41 @@ Secret = Annotated[
 
 
 class EnvironmentPart(Struct, frozen=True, forbid_unknown_fields=True):
-    """``[environment]``."""
+    """``[environment]``: the game."""
 
     name: str
-    """A built-in environment, or ``module:Class`` or ``file.py:Class``; or what ``command``
-    offers."""
+    """A built-in environment, ``module:Class``, ``file.py:Class``, or an environment that
+    ``command`` offers."""
     configuration: dict[str, Any] = {}
     """Its options; ``dovetail list NAME`` shows them."""
     command: list[str] | None = None
-    """A program in any language that offers ``name``; as for agents."""
+    """A program in any language that offers ``name``, in the form of ``agents.NAME.command``."""
     hosted: bool = False
     """True if it runs inside the broker's process instead of its own; faster, with the same
     results."""
 
 
 class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
-    """``[agents.NAME]``."""
+    """``[agents.NAME]``: an agent."""
 
     type: str
-    """A built-in agent, or ``module:Class`` or ``file.py:Class``; or what ``command`` offers."""
+    """A built-in agent, ``module:Class``, ``file.py:Class``, or an agent that ``command``
+    offers."""
     parameters: dict[str, Any] = {}
     """Its options; ``dovetail list NAME`` shows them."""
     seed: Seed | None = None
-    """Derived from the experiment's seed and the agent's name if not given."""
+    """The agent's seed; by default derived from the experiment's seed and the agent's name."""
     command: list[str] | None = None
-    """A program in any language that offers ``type``; ``{address}`` stands for the broker's, which
-    is also in the environment variable DOVETAIL_BROKER."""
+    """A program in any language that offers ``type``; ``{address}`` stands for the broker's
+    address, which DOVETAIL_BROKER has, too."""
     state: str | None = None
     """A saved state to begin from: a file, or ``OUT:AGENT`` of another experiment."""
     register: list[str] = []
     """Names that its parameters may use, each ``KIND:NAME=FILE.py:THING`` as for ``dovetail agent
     --register``."""
     hosted: bool = False
-    """True if it runs inside the broker's process; for agents that answer at once, since nothing
-    else plays while it thinks."""
+    """True if the agent runs inside the broker's process; for agents that answer at once, since all
+    play waits while it thinks."""
 
 
 Openings = Annotated[int, Meta(ge=0)] | str | list[list[Any]]
@@ -105,18 +106,17 @@ class SprtPart(Struct, frozen=True, forbid_unknown_fields=True):
 class PartRules(
     PlayRules, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=False, kw_only=True
 ):
-    """How the games of a part are played: the rules that a run has too, ``check`` and
-    ``thoughts``."""
+    """The rules of play of a part: those of a run, with ``check`` and ``thoughts``."""
 
     clock: ClockPart = ClockPart()
     check: bool | None = None
-    """True if all episodes or none are checked against the game's declarations; by default the
-    first one of a stage is, unless learners play stacked turns."""
+    """True to check all episodes against the game's declarations, false none; by default the first
+    of each stage, unless learners play stacked turns."""
     thoughts: bool = False
     """True if everyone who watches may see what the agents think of their choices."""
 
     def rules(self) -> dict[str, Any]:
-        """Return the fields that a run has too, by name."""
+        """Return the fields shared with a run, by name."""
         return {name: getattr(self, name) for name in (*PlayRules.__struct_fields__, "thoughts")}
 
 
@@ -124,7 +124,7 @@ class PlayPart(PartRules, frozen=True, kw_only=True):
     """The keys that phases and evaluations share."""
 
     name: str
-    """Its name in tables."""
+    """The name in tables."""
     seats: Annotated[list[str], Meta(min_length=1)]
     """Agents by seat; an agent may have several."""
     episodes: Positive = 100
@@ -143,12 +143,12 @@ class PlayPart(PartRules, frozen=True, kw_only=True):
     """At a running broker: the agent that plays in place of one that is lost, until it is back."""
 
     def taking_part(self) -> list[str]:
-        """Return the agents that have a seat, or may come to have one."""
+        """Return the agents that have a seat or may get one."""
         return [*self.seats, *([] if self.substitute is None else [self.substitute])]
 
     @property
     def round(self) -> int:
-        """How many episodes in a row share an opening."""
+        """The number of consecutive episodes that share an opening."""
         return len(self.seats) if self.rotate else 1
 
 
@@ -158,19 +158,18 @@ class Phase(PlayPart, frozen=True, kw_only=True):
     mode: Mode = "learn"
     """``learn``: agents may change; ``evaluate``: they must not."""
     evaluate_every: Annotated[int, Meta(ge=0)] = 0
-    """Episodes between evaluations, also before the first and after the last; 0 for none."""
+    """Episodes between evaluations, which are also played at the start and the end; 0 for none."""
     save_every: Annotated[int, Meta(ge=0)] = 0
-    """Episodes after which the learners are saved, also without an evaluation, and in the folder as
-    ``states/AGENT@EPISODES.state``: an interrupted run continues from there; 0 for at evaluations
-    and at the end only."""
+    """Episodes between saves of the learners, as ``states/AGENT@EPISODES.state``, from which an
+    interrupted run continues; 0 to save only at evaluations and at the end."""
     frozen: list[str] = []
-    """Agents that do not learn in it."""
+    """Agents that do not learn in this phase."""
     keep_best: str = ""
-    """The evaluation in which a learner's mean decides that its state is the best so far, kept as
+    """The evaluation whose mean selects a learner's best state, kept as
     ``states/AGENT@best.state``; empty for none."""
 
     def stretches(self) -> list[tuple[int, int]]:
-        """Return the first episode of each stage of it, and the first after it."""
+        """Return the first episode of each stage, and the number of episodes."""
         steps = [each or self.episodes for each in (self.evaluate_every, self.save_every)]
         cuts = {each for step in steps for each in range(0, self.episodes, step)}
         return list(itertools.pairwise([*sorted(cuts), self.episodes]))
@@ -185,7 +184,7 @@ class Evaluation(PlayPart, frozen=True, kw_only=True):
 
 
 class Pairing(PlayPart, frozen=True, kw_only=True):
-    """Players of a tournament who meet; the file's form of it is ``Tournament``."""
+    """Players of a ``Tournament`` who meet."""
 
     tournament: str
     round_number: int = 0
@@ -202,35 +201,35 @@ class Tournament(PartRules, frozen=True, kw_only=True):
     """``[[tournaments]]``: players meet with learning off, after all phases."""
 
     name: str
-    """Its name in tables."""
+    """The name in tables."""
     players: Annotated[list[str], Meta(min_length=1)]
     """The agents that meet; ``NAME@EPISODES`` is a snapshot of a league's learner, ``NAME@*`` all
     of them."""
     format: Format = "round-robin"
-    """All meet all; the first ``challengers`` meet the others; a knockout in the order of the file,
-    with byes for the first; or ``rounds`` in which players of similar points meet."""
+    """``round-robin``: all meet all; ``gauntlet``: the first ``challengers`` meet the others;
+    ``knockout``: in the file's order, with byes for the first; ``swiss``: ``rounds`` of players
+    with similar scores."""
     seats: Positive = 2
-    """Of the game. With one seat each player plays alone, all with the same seeds."""
+    """The game's number of seats.  With one, each player plays alone, all with the same seeds."""
     episodes: Positive = 100
-    """Of each meeting at most, divided evenly among the seatings."""
+    """Maximum number of episodes of each meeting, divided evenly among the seatings."""
     rounds: Positive | None = None
-    """Of a Swiss tournament; as many as a knockout would have if not given."""
+    """The number of rounds of a Swiss tournament; by default as many as a knockout has."""
     challengers: Positive = 1
-    """Of a gauntlet: the number of first players that meet the others, who do not meet each
-    other."""
+    """In a gauntlet: the number of players, from the first, that meet all the others."""
     sprt: SprtPart | None = None
-    """Ends a meeting when it is decided."""
+    """The test that ends a meeting early."""
     best_of: Positive | None = None
-    """Ends a meeting when a player has more than half of the points of this many games."""
+    """The number of games of which a player needs more than half the points to end a meeting."""
     openings: Openings = "auto"
     """As in phases, but ``auto`` by default; all pairings share one list."""
     parallel: Annotated[int, Meta(ge=0)] = 1
-    """Meetings at once; 0 for one on each core."""
+    """The number of simultaneous meetings; 0 for one on each core."""
     truncated: Literal["apart", "draw"] = "apart"
     """How a truncated game is scored: in a separate column, or as a draw."""
     cap: float | None = None
-    """In games of one seat, the return at which an episode is stopped: truncated episodes reached
-    at least theirs."""
+    """In games of one seat: the return at which episodes are truncated; their results count as
+    lower bounds."""
     on_crash: Crash = "forfeit"
     """As in phases, but ``forfeit`` by default."""
 
@@ -239,7 +238,7 @@ class Tournament(PartRules, frozen=True, kw_only=True):
         return self.players
 
     def problem(self) -> str:
-        """Return what contradicts itself; empty if nothing does."""
+        """Return a contradiction between options; empty if there is none."""
         if len(set(self.players)) < len(self.players):
             return "a player is named twice"
         if self.seats > 1 and len(self.players) < self.seats and not self.snapshots:
@@ -265,7 +264,7 @@ class Tournament(PartRules, frozen=True, kw_only=True):
 
     @property
     def snapshots(self) -> bool:
-        """Return whether players are named that exist only after a league."""
+        """Return whether any player is a snapshot, which exists only after a league."""
         return any("@" in name for name in self.players)
 
     def pairing(self, players: Sequence[str], number: int, seed: int) -> Pairing:
@@ -273,8 +272,8 @@ class Tournament(PartRules, frozen=True, kw_only=True):
 
         Args:
             players: as many as there are seats.
-            number: of the round.
-            seed: the experiment's master.
+            number: the number of the round.
+            seed: the experiment's master seed.
         """
         openings_seed = derive(seed, "openings", self.name)
         again = "" if self.format in ("round-robin", "gauntlet") else f" (round {number + 1})"
@@ -300,27 +299,28 @@ Policy = Literal["latest", "uniform", "prioritised"]
 
 
 class League(PartRules, frozen=True, kw_only=True):
-    """``[[leagues]]``: one agent learns against a pool of others and of its own former states."""
+    """``[[leagues]]``: an agent learns against a pool of other agents and its own earlier
+    states."""
 
     name: str
-    """Its name in tables."""
+    """The name in tables."""
     learner: str
     """The agent that learns."""
     pool: list[str] = []
-    """Agents that are opponents from the beginning; they do not learn."""
+    """The opponents from the beginning; they do not learn."""
     seats: Annotated[int, Meta(ge=2)] = 2
-    """Of the game; opponents fill all but one."""
+    """The game's number of seats; opponents fill all but one."""
     policy: Policy = "uniform"
-    """The choice of the next opponent: the latest snapshot, any with equal chance, or those who win
-    most."""
+    """The choice of the next opponent: the latest snapshot, any with equal probability, or
+    preferably those who win most."""
     episodes: Positive = 1000
     """The number of episodes that the learner plays."""
     block: Positive = 100
-    """Episodes against the same opponent."""
+    """The number of episodes against the same opponent in a row."""
     snapshot_every: Positive = 1000
     """Episodes after which the learner's state joins the pool, and the evaluations are played."""
     keep: Positive = 20
-    """Snapshots that stay in the pool; the oldest leave it."""
+    """Maximum number of snapshots in the pool; the oldest leave it."""
     rotate: bool = True
     """True if every agent moves to the next seat in each episode."""
 
@@ -334,7 +334,7 @@ class League(PartRules, frozen=True, kw_only=True):
 
 
 class Block(PlayPart, frozen=True, kw_only=True):
-    """Episodes of a league against one opponent; the file's form of it is ``League``."""
+    """Episodes of a ``League`` against one opponent."""
 
     league: str
     last: bool
@@ -342,11 +342,11 @@ class Block(PlayPart, frozen=True, kw_only=True):
 
 
 Part = PlayPart | League | Tournament
-"""A part of a file, or what a stage of one plays."""
+"""A part of a file, or of what a stage plays."""
 
 
 class Resources(Struct, frozen=True, forbid_unknown_fields=True):
-    """``resources``: of a trial, a shard or a learner on a cluster."""
+    """``resources``: the resources of a trial, a shard or a learner on a cluster."""
 
     cpus: Annotated[float, Meta(gt=0)] = 1.0
     """The number of cores."""
@@ -356,11 +356,11 @@ class Resources(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(pattern="^([0-9]+(\\.[0-9]+)? ?[kMGT]?B)?$", extra={"form": "bytes such as 2GB"}),
     ] = ""
-    """Bytes, such as ``2GB``; empty to ask for none."""
+    """The memory, such as ``2GB``; empty to request none."""
 
     @property
     def bytes(self) -> int:
-        """The memory in bytes; 0 to ask for none."""
+        """The memory in bytes; 0 to request none."""
         amount = self.memory.removesuffix("B").strip()
         for power, unit in enumerate("kMGT", 1):
             if amount.endswith(unit):
@@ -372,18 +372,19 @@ class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
     """``[processes]``: how the local processes run."""
 
     pin: bool = False
-    """Keep all on one core, whatever their language; with one or two matches at a time and short
-    turns up to three times as fast, and slower for agents that think long."""
+    """True to keep all processes on one core: up to three times as fast with one or two matches at
+    a time and short turns, but slower for agents that think long."""
     transport: Literal["ipc", "tcp"] = "ipc"
-    """The connection between them: a Unix socket, or a loopback port, since not every ZeroMQ has
-    the former."""
+    """The connection between processes: a Unix socket, or a loopback port for ZeroMQ libraries
+    without Unix sockets."""
     shards: Positive = 1
-    """How many brokers share the episodes, each on its own core with its own peers; for files
-    without learning."""
+    """The number of brokers that share the episodes, each on its own core with its own peers; for
+    files without learning."""
     environments: Positive = 1
-    """How many programs offer the environment; on a cluster, each on a node."""
+    """The number of programs that offer the environment; on a cluster, each on its own node."""
     resources: Resources = Resources()
-    """On a cluster: of each trial, of each shard, or of the learner's broker with its agents."""
+    """On a cluster: the resources of each trial or shard, or of the learner's broker with its
+    agents."""
     ports: Annotated[
         str, Meta(pattern="^([0-9]{1,5}-[0-9]{1,5})?$", extra={"form": "FIRST-LAST"})
     ] = ""
@@ -426,21 +427,22 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     processes: ProcessesPart = ProcessesPart()
     """How the local processes run."""
     secret: Secret | None = None
-    """The secret from which all seeds are derived, together with ``seed``; empty for ``seed``
+    """The secret from which all seeds are derived, together with ``seed``; empty to use ``seed``
     alone.  See ``sealing``."""
     derivation: Annotated[int, Meta(ge=1, le=2)] = 2
-    """How seeds are derived (SPEC.md, Seeds); 1 repeats what former versions played."""
+    """The version of seed derivation (SPEC.md, Seeds); 1 repeats the episodes of former
+    versions."""
 
     @property
     def root(self) -> int:
-        """The master of everything that is drawn while it is played."""
+        """The master seed of everything drawn at random during play."""
         return self._root(self.seed)
 
     def _root(self, seed: int) -> int:
         return keyed(self.secret, seed) if self.secret and self.derivation > 1 else seed
 
     def parts(self) -> list[Phase | Evaluation]:
-        """Return what is played whatever the results are: not tournaments, not leagues."""
+        """Return the phases and evaluations, whose games do not depend on results."""
         return [*self.phases, *self.evaluations]
 
     def agent_seed(self, name: str) -> int:
@@ -477,7 +479,7 @@ ready(ExperimentFile)
 
 
 def text(file: ExperimentFile) -> str:
-    """Return an experiment as the store keeps it.
+    """Return an experiment as text for the store.
 
     Without the keys that came with derivation 2 if it has the first, and without those of
     ``processes`` and phases that came later if they say nothing: so did former versions, whose
@@ -498,7 +500,7 @@ def text(file: ExperimentFile) -> str:
 
 
 def stored(text: str) -> ExperimentFile:
-    """Return an experiment that the store keeps.
+    """Return an experiment from the store's text.
 
     Raises:
         msgspec.ValidationError: another version of Dovetail wrote it.
@@ -507,7 +509,7 @@ def stored(text: str) -> ExperimentFile:
 
 
 def base(name: str) -> str:
-    """Return the agent that a snapshot such as ``first@1000`` is of."""
+    """Return the agent of a snapshot such as ``first@1000``."""
     return name.partition("@")[0]
 
 
@@ -518,11 +520,12 @@ def kind_of(part: PlayPart) -> str:
 
 
 APART = ("seeds", "repeats", "sweep", "report")
-"""Keys that say how often an experiment is played; ``sweep`` reads them."""
+"""Keys that ``sweep`` reads: they multiply or summarise executions."""
 
 
 class Mistake(DovetailError):
-    """A mistake in an experiment file; ``steps`` is its place, which ``located`` puts before it."""
+    """A mistake in an experiment file; ``steps`` is the path to it, which ``located`` puts
+    first."""
 
     def __init__(self, message: str, *steps: Step) -> None:
         super().__init__(message)
@@ -531,7 +534,7 @@ class Mistake(DovetailError):
 
 @contextmanager
 def located(source: ConfigSource) -> Iterator[None]:
-    """Say of each mistake where the file has it."""
+    """Add its place in the file to each mistake raised within the block."""
     try:
         yield
     except Mistake as error:
@@ -539,8 +542,7 @@ def located(source: ConfigSource) -> Iterator[None]:
 
 
 def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
-    """Return the experiment in a file, with some of its keys overridden, without its seeds and
-    sweep.
+    """Read the experiment in a file, without its seeds and sweep; ``overrides`` replace some keys.
 
     An override's key is a path such as ``seed`` or ``agents.first.parameters.hidden`` or
     ``phases.0.episodes``.
@@ -584,8 +586,8 @@ def made(
     """Return the experiment that tables describe, with some keys set.
 
     Args:
-        source: where they are from, for errors.
-        table: the tables; they stay as they are.
+        source: their origin, for errors.
+        table: the tables; not modified.
         settings: values by key, as of ``read``.
 
     Raises:

@@ -18,16 +18,15 @@ from dovetail_experiments.statistics.units import key
 Line = list[list[Any]]
 """The joint actions of each turn."""
 PLIES = 4
-"""Plies that are drawn where nothing else is said; more if the game has too few different positions
-after them."""
+"""Default number of random plies; more are drawn if they lead to too few different positions."""
 MOST_PLIES = 10
 TRIES = 4
-"""Openings that are drawn at most for each one that is needed."""
+"""Maximum number of openings drawn for each one needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """Lines, each with the environment's seed for which it was drawn; none if any seed will do."""
+    """Opening lines, each with the environment seed that it needs, if any."""
 
     lines: list[Line]
     seeds: list[int]
@@ -60,7 +59,7 @@ def draw(
     """Draw openings uniformly among the legal actions, without repeating a position.
 
     Finished positions are drawn again. The agents are seated, but never asked. Fewer than ``count``
-    are returned if the game does not have enough.
+    are returned if the game has no more.
 
     Args:
         experiment: where.
@@ -131,7 +130,7 @@ def problem(
     lines: Sequence[Line],
     **options: Any,
 ) -> str:
-    """Return which opening cannot be played, and why; empty if all can.
+    """Return which opening cannot be played and why; empty if all can.
 
     Each is played once; the agents are seated, but never asked.
 

@@ -1,4 +1,4 @@
-"""Seeds and sweeps: one experiment file that stands for many executions.
+"""Seeds and sweeps: one experiment file for many executions.
 
 The keys ``seeds`` or ``repeats``, ``[sweep]`` and ``[report]`` of a file are read here; everything
 else is an experiment (``file``), which each execution plays with one seed and one set of values.
@@ -42,7 +42,7 @@ class ValueRange(Struct, frozen=True, forbid_unknown_fields=True):
     high: int | float
     """The highest value."""
     log: bool = False
-    """True if orders of magnitude are equally likely."""
+    """True to draw orders of magnitude with equal probability."""
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
@@ -52,7 +52,7 @@ class ValueRange(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def whole(self) -> bool:
-        """Return whether it has integers only."""
+        """Return whether the range has integers only."""
         return isinstance(self.low, int) and isinstance(self.high, int)
 
     def draw(self, rng: random.Random) -> int | float:

@@ -324,7 +324,7 @@ class Playing:
         job.more = self._place.hint()
 
     def _failure(self, stage: Stage, error: DovetailError, more: str = "") -> DovetailError:
-        """Return why a run failed, with its place in the file if that is to blame."""
+        """Return why a run failed, with its place in the file if the file is at fault."""
         text = f"{stage.part.name}: {error}"
         code = error.code if isinstance(error, RunFailed) else ""
         if code == "seats":

@@ -81,13 +81,13 @@ class Endings:
     """How the episodes of a stage ended."""
 
     games: int = 0
-    """Those that count."""
+    """The number of episodes that are not played again."""
     last: int = -1
-    """The greatest index of one of them."""
+    """The highest index of such an episode; -1 before the first."""
     counts: Counter[tuple[str, bool, int | None]] = field(default_factory=Counter)
-    """By reason, whether it was played again, and the seat that is to blame."""
+    """The number of episodes by reason, retry and seat at fault."""
     messages: dict[str, str] = field(default_factory=dict)
-    """The first different messages, with their reasons."""
+    """The first distinct messages, with their reasons."""
 
     def add(self, episode: Episode) -> None:
         """Count an episode."""

@@ -103,7 +103,7 @@ def listed(value: Iterable[Any]) -> list[Any]:
 
 
 def unsendable(error: BaseException) -> str:
-    """Return why a value cannot travel, of one of ``codec.UNSENDABLE``."""
+    """Explain an error of ``codec.UNSENDABLE``: why a value cannot be encoded."""
     if isinstance(error, OverflowError):
         return "a number in it is too large: whole numbers go from -2^63 to 2^64 - 1"
     if isinstance(error, RecursionError):

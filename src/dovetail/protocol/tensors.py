@@ -41,7 +41,7 @@ def pack(array: NDArray[Any]) -> msgspec.msgpack.Ext:
     """Return the extension value of ``array``.
 
     Raises:
-        TypeError: its dtype cannot travel.
+        TypeError: the contract has no such dtype.
     """
     name = _NAMES.get(array.dtype)
     if name is None:  # of another byte order, if at all

@@ -238,7 +238,7 @@ def _largest(numbers: Array) -> int:
 
 @kernel
 def _share(rules: PlayOptions, points: Array, turns: Array, shares: Array, state: Array) -> None:
-    """Write the winners."""
+    """Write each seat's share of the win to ``shares``."""
     count = rules.players
     most = _largest(points)
     if rules.tie == SHARED:

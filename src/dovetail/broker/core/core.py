@@ -1,4 +1,4 @@
-"""The broker without its sockets: messages and the time go in, messages come out.
+"""The broker without sockets: messages and the time go in, messages come out.
 
 ``receive``, ``refuse``, ``lost`` and ``tick`` say what happened; ``take`` then hands over what to
 write down and what to send, in order.  The driver of the core writes before it sends, so that

@@ -38,7 +38,7 @@ def halves(frames: list[bytes], several: bool) -> list[list[bytes]]:
 
 
 class Intake:
-    """Reads the frames that a core takes in.
+    """Decodes the frames that a core receives.
 
     Args:
         core: its present limits bound the frames.

@@ -146,7 +146,7 @@ class AppendFile:
 
 
 class MappedFile(AppendFile):
-    """An ``AppendFile`` that is written as memory: a small write costs no call of the system.
+    """An ``AppendFile`` that is memory-mapped, so that small writes need no system call.
 
     Room is reserved on the disk before it is written to, so that a full disk is an error and no
     signal.  What is reserved and not used yet is zeros, which a ``logfile`` may end with.
@@ -220,7 +220,7 @@ class MappedFile(AppendFile):
 
 
 class InUse(DovetailError):
-    """A journal that another process writes; ``path`` says which."""
+    """The journal at ``path`` is being written by another process."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(

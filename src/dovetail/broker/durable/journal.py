@@ -1,4 +1,4 @@
-"""Writing the journal: every episode and every kept state, on disk before any peer hears of it."""
+"""Writes the journal: episodes and stored states are on disk before any peer is told."""
 
 from __future__ import annotations
 

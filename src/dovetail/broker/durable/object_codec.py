@@ -1,4 +1,4 @@
-"""Objects that refer to one another, as bytes and back; a closed list of classes, and no code.
+"""Encodes graphs of objects as bytes, and decodes them: a closed list of classes, and no code.
 
 This is what a snapshot of the broker's state is written with.  The bytes are data: only classes
 that the caller names are made, their fields are set, and nothing is imported, called or evaluated.

@@ -1,4 +1,4 @@
-"""The whole state of a core as bytes, and a core of those bytes.
+"""Saves the whole state of a core as bytes, and restores it.
 
 Whatever the core comes to know is written, field by field, so that a new field needs nothing here.
 Two things are not: timers, which ``Core.rewatch`` derives again, and agents' kept states, which

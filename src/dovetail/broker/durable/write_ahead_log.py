@@ -1,4 +1,4 @@
-"""Work in progress, on disk: a snapshot of the core, and all that it has taken in since.
+"""Work in progress on disk: a snapshot of the core, and all its input since.
 
 The core is a function of what it takes in.  The shell writes that down before it sends what
 follows from it, so a broker that is killed and started again reaches the same state, down to
@@ -54,13 +54,13 @@ access)``: the access file has changed."""
 
 
 class Versioned(msgspec.Struct):
-    """The field of the first record that every version has."""
+    """The part of the first record that all versions share."""
 
     version: str = ""
 
 
 class Head(Versioned, kw_only=True):
-    """The first record: a snapshot, and what else a core is made of."""
+    """The first record: a snapshot, and everything else needed to restore the core."""
 
     secret: bytes
     now: float
@@ -126,7 +126,7 @@ def replay(
 
 
 class Live:
-    """The file of what is in progress, beside a journal.
+    """The file of work in progress, beside a journal.
 
     Args:
         journal: whose runs these are.

@@ -1,4 +1,4 @@
-"""Agent instances: which there are, who made them, who may use them."""
+"""Agent instances, with their owners and users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matches of all runs, and which peer serves the environment of which."""
+"""The matches of all runs, each with the peer that serves its environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dovetail.protocol import messages as m
 
 
 class Matches(BrokerPart):
-    """Those that are open, or being opened; nothing else adds or removes one."""
+    """All matches that are open or being opened; nothing else adds or removes one."""
 
     STATE = ("_all", "_served")
 

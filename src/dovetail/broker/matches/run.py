@@ -1,4 +1,4 @@
-"""A run: what an experiment asked for, how far it is, and which episode comes next."""
+"""Runs: an experiment's request, its progress, and the order of its episodes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ INDICES = 1 << 63
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Schedule:
-    """The episodes of a run in their order; which are to be played, and with what.  Pure."""
+    """The episodes of a run in order: those still to play, with their seeds and openings.  Pure."""
 
     __slots__ = ("_again", "_asked", "_forgiven", "_last", "_next", "_tries")
 
@@ -154,7 +154,7 @@ class RunState:
     request: int | None = None
     """Stepwise: the request that the next turn answers."""
     substitutes: list[Instance] = field(default_factory=list)
-    """By index of the agent, who plays in place of an agent that is lost; empty if none does."""
+    """The substitute of each agent, by its index; empty if there are none."""
     remarks: list[str] = field(default_factory=list)
     """Losses, a line each."""
     held: float | None = None

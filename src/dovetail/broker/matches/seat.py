@@ -12,7 +12,7 @@ from dovetail.protocol import messages as m
 
 
 class SeatAssignment(NamedTuple):
-    """The agent that is to have a seat in an episode."""
+    """The agent assigned to a seat for an episode."""
 
     player_index: int
     """Its index in the run's list of agents."""

@@ -131,7 +131,7 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Source(Protocol):
-    """Where a broker learns who may use it."""
+    """The source of a broker's permissions."""
 
     access: Access
     key: Key

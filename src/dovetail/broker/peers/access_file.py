@@ -1,4 +1,4 @@
-"""The access file of a broker: read, checked, read again when it has changed."""
+"""Reads and checks a broker's access file, again whenever it changes."""
 
 from __future__ import annotations
 

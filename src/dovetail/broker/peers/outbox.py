@@ -37,7 +37,7 @@ class Out:
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Outbox:
-    """The way to one peer, by way of ``out``."""
+    """One peer's outgoing messages, sent through ``out``."""
 
     __slots__ = (
         "_due",
@@ -174,7 +174,7 @@ def _size(message: m.Message) -> int:
 
 
 class Audience:
-    """Those who are sent the same messages, each of which may be lost."""
+    """Peers that receive the same messages, any of which may be dropped."""
 
     __slots__ = ("_boxes",)
 

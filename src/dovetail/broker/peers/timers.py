@@ -27,7 +27,7 @@ class Timers:
 
     def __init__(self) -> None:
         self.heap: list[tuple[float, int, Timed]] = []
-        """Entries by time; one thing may have several."""
+        """Entries by time; an object may have several."""
         self._order = itertools.count()
 
     def watch(self, timed: Timed) -> None:

@@ -1,4 +1,4 @@
-"""Makes agents that were lost with their program again, from their last save."""
+"""Recreates agents that were lost with their program, from their last save."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOSSES = 10
 
 
 class AgentRecovery(BrokerPart):
-    """The agents that are lost, and the saves that they come back from."""
+    """The lost agents, and the saves to recreate them from."""
 
     STATE = ("lost",)
 

@@ -23,7 +23,7 @@ from dovetail.protocol.errors import ProtocolError
 
 
 class Commands:
-    """Takes them, or refuses them with the reason."""
+    """Executes commands, or refuses them with the reason."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ Passed = (
 
 @dataclass(eq=False, slots=True)
 class Request:
-    """Something asked of an agent's or environment's program on behalf of another peer."""
+    """A request to an agent's or environment's program on behalf of another peer."""
 
     peer: Peer
     """The peer that is to answer."""
@@ -50,7 +50,7 @@ class Request:
 
 
 class Answered(NamedTuple):
-    """The event that a request of the broker's own is answered."""
+    """The answer to one of the broker's own requests."""
 
     request: Request
     state: bytes | None

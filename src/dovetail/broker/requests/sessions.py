@@ -1,4 +1,4 @@
-"""Sessions: who says hello, comes back, is silent, or leaves, and what leaves with it."""
+"""Sessions: handles peers that connect, reconnect, fall silent or leave, and what they own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gives the seats of an agent that is lost in the middle of an episode to its substitutes."""
+"""Gives the seats of an agent lost during an episode to its substitutes."""
 
 from __future__ import annotations
 

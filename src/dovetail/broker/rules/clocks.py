@@ -1,4 +1,4 @@
-"""How long a seat may think.  Pure: the time goes in, deadlines come out; all in seconds."""
+"""The clocks of seats.  Pure: the time goes in, deadlines come out; all in seconds."""
 
 from __future__ import annotations
 

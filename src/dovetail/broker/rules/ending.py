@@ -1,4 +1,4 @@
-"""How an episode ended."""
+"""The ending of an episode."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dovetail.protocol import messages as m
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How an episode ended."""
+    """The ending of an episode."""
 
     reason: m.Reason
     blame: int | None = None

@@ -1,4 +1,4 @@
-"""One episode: whose turn it is, what each seat earned, what was breached, how it ended.
+"""One episode: the seats to act, their rewards and breaches, and the ending.
 
 Made when an episode begins and thrown away at its end.  Pure, and knows neither peers nor runs:
 turns, actions and the time go in; decisions, steps and endings come out.  With the tables of
