@@ -140,7 +140,13 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
             raise DovetailError(f"this {self.name} has learned boards of {self.shape}, not {shape}")
         given = self.parameters
         self.places, self.tables = looks(*shape, given.tuples, given.length, self.seed)
-        size = (2, given.tuples, kernels.STATES ** self.places.shape[1])
+        length = self.places.shape[1]
+        self.digits: Array = np.zeros((shape[0] * shape[1] + 1, len(self.tables)), np.int64)
+        for at in range(length):
+            self.digits[self.places[:, at], np.arange(len(self.tables))] = kernels.STATES ** (
+                length - 1 - at
+            )
+        size = (2, given.tuples, kernels.STATES**length)
         self.weights: Array = np.zeros(size, np.float32)
         self.errors: Array = np.zeros(size, np.float32)
         self.sizes: Array = np.zeros(size, np.float32)
@@ -193,7 +199,7 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         """
         values: Array = np.empty(legal.shape)
         rate = 0.0 if traces is None else self.parameters.learning_rate
-        network = self.places, self.tables, self.weights, self.errors, self.sizes
+        network = self.places, self.digits, self.tables, self.weights, self.errors, self.sizes
         if games is None:
             games = np.arange(len(boards))
         if traces is not None:

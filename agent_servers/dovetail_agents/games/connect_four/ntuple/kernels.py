@@ -42,23 +42,33 @@ def see(board: Array, squares: Array, heights: Array) -> int:
 
 
 @njit(cache=True, nogil=True)
-def value(squares: Array, places: Array, tables: Array, weights: Array, found: Array) -> float:
-    """Return the value of squares to the side that moved; write the entries that were read.
+def read(squares: Array, places: Array, found: Array) -> None:
+    """Write the entries that looks at squares read.
 
     Args:
         squares: int64.
         places: int64, shape (looks, length): the squares of each look.
-        tables: int64, shape (looks,): which table it reads.
-        weights: float32, shape (tables, entries): those of the side that moved.
         found: int64, shape (looks,), written.
     """
-    total = 0.0
     for look in range(places.shape[0]):
         entry = 0
         for at in range(places.shape[1]):
             entry = entry * STATES + squares[places[look, at]]
         found[look] = entry
-        total += weights[tables[look], entry]
+
+
+@njit(cache=True, nogil=True)
+def value(found: Array, tables: Array, weights: Array) -> float:
+    """Return the value to the side that moved of entries that were read.
+
+    Args:
+        found: int64, shape (looks,).
+        tables: int64, shape (looks,): which table it reads.
+        weights: float32, shape (tables, entries): those of the side that moved.
+    """
+    total = 0.0
+    for look in range(found.shape[0]):
+        total += weights[tables[look], found[look]]
     return float(np.tanh(total))
 
 
@@ -83,6 +93,7 @@ def decide(
     connect: int,
     rate: float,
     places: Array,
+    digits: Array,
     tables: Array,
     weights: Array,
     errors: Array,
@@ -106,7 +117,9 @@ def decide(
         legal: bool, shape (boards, columns).
         connect: discs in a row that win.
         rate: of learning; 0 to learn nothing.
-        places, tables: see ``value``.
+        places, tables: see ``read`` and ``value``.
+        digits: int64, shape (squares + 1, looks): what a look's entry gains with the state of a
+            square; zeros for a square above the board.
         weights, errors, sizes: float32, shape (2, tables, entries), by the side that moved:
             weights, and the sums of their errors and of the errors' sizes so far.
         values: float64, shape (boards, columns), written; -inf where a move is not legal.
@@ -121,9 +134,11 @@ def decide(
     squares = np.empty(rows * columns, np.int64)
     heights = np.empty(columns, np.int64)
     own = np.empty((rows, columns), np.uint8)
+    before = np.empty(places.shape[0], np.int64)
     found = np.empty(places.shape[0], np.int64)
     for k in range(count):
         discs = see(boards[k], squares, heights)
+        read(squares, places, before)
         own[:] = boards[k, 0]
         mover = discs & 1
         best = -np.inf
@@ -132,21 +147,18 @@ def decide(
             row = heights[column]
             if not legal[k, column] or row >= rows:
                 continue
-            at = row * columns + column
-            squares[at] = 2
             own[row, column] = 1
-            if row + 1 < rows:
-                squares[at + columns] = 1
             if wins(own, row, column, connect):
                 worth = 1.0
             elif discs + 1 == rows * columns:
                 worth = 0.0
-            else:
-                worth = value(squares, places, tables, weights[mover], found)
-            squares[at] = 1
+            else:  # the square goes from 1 to 2 and the one above it from 0 to 1
+                at = row * columns + column
+                above = min(at + columns, rows * columns)
+                for look in range(found.shape[0]):
+                    found[look] = before[look] + digits[at, look] + digits[above, look]
+                worth = value(found, tables, weights[mover])
             own[row, column] = 0
-            if row + 1 < rows:
-                squares[at + columns] = 0
             values[k, column] = worth
             best = max(best, worth)
         if rate == 0 or best == -np.inf:
@@ -161,7 +173,8 @@ def decide(
             if squares[square] >= 2:
                 squares[square] = 5 - squares[square]
         other = 1 - mover
-        was = value(squares, places, tables, weights[other], found)
+        read(squares, places, found)
+        was = value(found, tables, weights[other])
         steps = entries.shape[1]
         newest = lengths[game] % steps
         entries[game, newest] = found
