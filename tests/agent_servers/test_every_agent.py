@@ -42,6 +42,7 @@ PLAYS = {
     "alpha-beta": {"connect_four", "amazons", "dots", "rlgame"},
     "mcts": {"connect_four", "amazons", "dots", "rlgame"},
     "amazons-player": {"amazons"},
+    "amazons-territory": {"amazons"},
     "dots-player": {"dots"},
     "rlgame-minimax": {"rlgame"},
     "dots-perfect": {"dots"},

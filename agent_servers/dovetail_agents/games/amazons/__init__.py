@@ -1,5 +1,6 @@
-"""The player of the Amazons study: alpha-beta over twelve features whose weights it learns."""
+"""Players of Amazons: the study's, which learns weights of features, and one by territory."""
 
 from dovetail_agents.games.amazons.agent import AmazonsPlayer
+from dovetail_agents.games.amazons.territorial import AmazonsTerritory
 
-__all__ = ["AmazonsPlayer"]
+__all__ = ["AmazonsPlayer", "AmazonsTerritory"]

@@ -121,7 +121,8 @@ class AmazonsSearch:
         """Positions that were evaluated so far."""
         return int(self._nodes[0])
 
-    def _work(self, position: AmazonsPosition) -> kernels.Work:
+    def work(self, position: AmazonsPosition) -> kernels.Work:
+        """Return a position for the kernels, with what its search writes."""
         self._rule[:FEATURES] = self.weights
         self._killers[:] = 0
         geometry = position.geometry
@@ -150,7 +151,7 @@ class AmazonsSearch:
 
     def value(self, position: AmazonsPosition, mover: int = 0) -> tuple[float, Array]:
         """Return the value of a position to player 0, and its features."""
-        work = self._work(position)
+        work = self.work(position)
         return float(kernels.evaluate(work, mover)), work.found
 
     def root(
@@ -158,13 +159,13 @@ class AmazonsSearch:
     ) -> tuple[Array, Array]:
         """Return player 0's moves and their values; the ``top`` best are exact, the rest bounds
         below."""
-        work = self._work(position)
+        work = self.work(position)
         count = alpha_beta.root(work, depth, top, prune)
         return work.moves[0, :count].copy(), work.values[:count]
 
     def line(self, position: AmazonsPosition, mover: int, depth: int) -> tuple[float, list[int]]:
         """Return the value to player 0 at full window, and the moves of best play."""
-        work = self._work(position)
+        work = self.work(position)
         worth = alpha_beta.value(work, mover, depth, -np.inf, np.inf, True)
         length = int(work.best[1, 0])
         return float(worth), work.best[1, 1 : 1 + length].tolist()
@@ -173,5 +174,5 @@ class AmazonsSearch:
         """Return whether player 0 wins after a move if both play on by searches of ``depth``."""
         after = position.copy()
         after.play(move)
-        won: bool = alpha_beta.rollout(self._work(after), depth, seed)
+        won: bool = alpha_beta.rollout(self.work(after), depth, seed)
         return won

@@ -1,0 +1,195 @@
+"""Amazons by territory: which squares each side reaches first, by queen's and by king's moves.
+
+The features are those of Lieberum (2005), after Müller and Tegos (2002): t1 and t2 count the squares
+that a side reaches in fewer moves of a queen and of a king, c1 and c2 how much nearer it is to them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dovetail.peer.kernels import njit
+from dovetail_agents.games.amazons.kernels import (
+    DIRECTIONS,
+    FREE,
+    KILLERS,
+    OTHER,
+    OWN,
+    Array,
+    Work,
+    generate,
+    move_amazon,
+)
+
+FAR = 60
+"""The distance of a square that a side cannot reach."""
+FIRST = 0.2
+"""What a square that both reach in as many moves is worth to the side to move; of ours."""
+WON = 1000.0
+"""Above the values of all positions that are not over."""
+HALVES: Array = 0.5 ** np.arange(FAR + 1)
+
+
+@njit(cache=True)
+def distances(board: Array, amazons: Array, geometry: Array, king: bool, found: Array) -> None:
+    """Write how many moves of a queen, or of a king, a side's nearest amazon needs to each square.
+
+    Args:
+        board: int8, shape (squares,), with a border.
+        amazons: int32: the squares of the side; -1 where there is none.
+        geometry: see ``Work``.
+        king: whether a move is one square long.
+        found: int64, shape (squares,), written; FAR where no amazon comes.
+    """
+    found[:] = FAR
+    queue = np.empty(found.shape[0], np.int64)
+    filled = 0
+    for amazon in amazons:
+        if amazon >= 0:
+            found[amazon] = 0
+            queue[filled] = amazon
+            filled += 1
+    at = 0
+    while at < filled:
+        moves = found[queue[at]] + 1
+        for each in range(8):
+            square = queue[at] + geometry[DIRECTIONS, each]
+            # From a square that is nearer, those behind it are not farther than from here.
+            while board[square] == FREE and found[square] >= moves:
+                if found[square] > moves:
+                    found[square] = moves
+                    queue[filled] = square
+                    filled += 1
+                if king:
+                    break
+                square += geometry[DIRECTIONS, each]
+        at += 1
+
+
+@njit(cache=True)
+def features(work: Work, mover: int, found: Array) -> None:
+    """Write t1, t2, c1, c2 as player 0 sees them, and the share of free squares in dispute.
+
+    A square is in dispute as far as both sides reach it in about as many moves of a queen:
+    2 to the power of minus the difference (Lieberum's w, here divided by the free squares).
+
+    Args:
+        work: a position.
+        mover: the side to move.
+        found: float64, shape (5,), written.
+    """
+    board, where, geometry = work.board, work.where, work.geometry
+    near = np.empty((2, 2, board.shape[0]), np.int64)
+    for side in range(2):
+        distances(board, where[side], geometry, False, near[0, side])
+        distances(board, where[side], geometry, True, near[1, side])
+    found[:] = 0.0
+    first = FIRST if mover == 0 else -FIRST
+    free = 0
+    for square in range(board.shape[0]):
+        if board[square] != FREE:
+            continue
+        free += 1
+        for kind in range(2):
+            own, other = near[kind, 0, square], near[kind, 1, square]
+            if own == other:
+                found[kind] += first if own < FAR else 0.0
+            else:
+                found[kind] += 1.0 if own < other else -1.0
+        own, other = near[0, 0, square], near[0, 1, square]
+        found[2] += 2.0 * (HALVES[own] - HALVES[other])
+        if own < FAR and other < FAR:
+            found[4] += HALVES[abs(own - other)]
+        found[3] += min(1.0, max(-1.0, (near[1, 1, square] - near[1, 0, square]) / 6.0))
+    found[4] /= max(1, free)
+
+
+@njit(cache=True)
+def _moves(work: Work, side: int) -> bool:
+    """Return whether a side has a move."""
+    for amazon in work.where[side]:
+        if amazon >= 0:
+            for each in range(8):
+                if work.board[amazon + work.geometry[DIRECTIONS, each]] == FREE:
+                    return True
+    return False
+
+
+@njit(cache=True)
+def evaluate(work: Work, mover: int, found: Array) -> float:
+    """Return the value to player 0: t1 where nothing is in dispute, the mean of the four where all
+    is."""
+    if not _moves(work, mover):
+        return float(WON if mover == OTHER else -WON)
+    features(work, mover, found)
+    t1, t2, c1, c2, dispute = found
+    return float((1.0 - dispute) * t1 + dispute * (t1 + t2 + c1 + c2) / 4.0)
+
+
+@njit(cache=True)
+def _after(work: Work, mover: int, move: int, found: Array) -> float:
+    """Return the value of the position after a move."""
+    number = move_amazon(work.board, work.where, mover, move)
+    worth = evaluate(work, 1 - mover, found)
+    _take_back(work, mover, move, number)
+    return float(worth)
+
+
+@njit(cache=True)
+def _take_back(work: Work, mover: int, move: int, number: int) -> None:
+    source, target, arrow = move >> 20, move >> 10 & 1023, move & 1023
+    work.board[arrow] = FREE
+    work.board[target] = FREE
+    work.board[source] = mover + 1
+    work.where[mover, number] = source
+
+
+@njit(cache=True)
+def _worst(work: Work, floor: float, found: Array) -> float:
+    """Return the value after the opponent's best reply; a bound above it if that is at most
+    ``floor``. Replies that refuted other moves are tried first."""
+    count = generate(work, OTHER, 1)
+    replies, killers = work.moves[1], work.killers[1]
+    if count == 0:
+        return float(WON)
+    worst = np.inf
+    for killer in range(KILLERS):
+        for each in range(count) if killers[killer] else range(0):
+            if replies[each] == killers[killer]:
+                worst = min(worst, _after(work, OTHER, replies[each], found))
+                break
+        if worst <= floor:
+            return float(worst)
+    for each in range(count):
+        worth = _after(work, OTHER, replies[each], found)
+        worst = min(worst, worth)
+        if worst <= floor:
+            killers[1:] = killers[:-1].copy()
+            killers[0] = replies[each]
+            break
+    return float(worst)
+
+
+@njit(cache=True)
+def search(work: Work, replies: bool) -> int:
+    """Value player 0's moves into ``work.values``, beside ``work.moves[0]``; return how many there
+    are.
+
+    The values are those of the positions after the moves, or with ``replies`` after the opponent's
+    best replies: the best value is then exact, and the others are bounds above theirs.
+    """
+    moves, values = work.moves[0], work.values
+    found = np.empty(5)
+    count = int(generate(work, OWN, 0))
+    for each in range(count):
+        values[each] = _after(work, OWN, moves[each], found)
+    if not replies or count == 0:
+        return count
+    moves[:count] = moves[:count][np.argsort(-values[:count])]
+    best = -np.inf
+    for each in range(count):
+        number = move_amazon(work.board, work.where, OWN, moves[each])
+        values[each] = _worst(work, best - 1e-9, found)
+        _take_back(work, OWN, moves[each], number)
+        best = max(best, values[each])
+    return count
