@@ -340,11 +340,12 @@ def _beside(all_found: Sequence[RowState]) -> list[str]:
             hours = sum(record.seconds for record in ran[each.row].records) / 3600
             figure = filled(each.figure, tables)
             player = [each.player, figure, f"{hours:.1f}"]
-            lines.append([each.game, *player, each.literature, each.missing])
+            missing = filled(each.missing, tables)
+            lines.append([each.game, *player, each.literature, missing])
     columns = ("game", "strongest player", "its figure", "core-hours", "literature", "missing here")
     text = (
         "Intervals are 95 %. Core-hours are those of the game's whole table below, the trainings "
-        "and measurements of all its players."
+        "and measurements of all its players, by the clock: other work on the machine adds to them."
     )
     return ["## Beside the literature", "", *table(columns, lines), "", text, ""]
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import importlib.resources
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.statistics import Estimate, wilson
@@ -231,6 +235,52 @@ def study(name: str) -> Study:
     found = importlib.import_module(f"dovetail_studies.{name}.rows").STUDY
     assert isinstance(found, Study)
     return found
+
+
+Code = tuple[
+    Callable[[Mapping[str, int], Sequence[int]], list[Unit]],
+    Callable[[Unit], Result],
+    Callable[[Done], Drawn],
+]
+"""``units``, ``work`` and ``draw`` of a row."""
+
+
+class _DeclaredRow(Struct, forbid_unknown_fields=True):
+    key: str
+    title: str
+    printed: str
+    missing: str = ""
+    sized: bool = True
+    shares: str = ""
+    sizes_of: str = ""
+    """An earlier row that has the same sizes."""
+    sizes: dict[SizeName, Size] = {}
+
+
+class _DeclaredStudy(Struct, forbid_unknown_fields=True):
+    title: str
+    text: str
+    rows: list[_DeclaredRow]
+
+
+def declared(name: str, code: Mapping[str, Code]) -> Study:
+    """Return the study whose rows its ``rows.toml`` declares.
+
+    Args:
+        name: of the study, and of its package.
+        code: of the rows that can be run, by their keys.
+    """
+    file = importlib.resources.files(f"dovetail_studies.{name}").joinpath("rows.toml")
+    found = msgspec.toml.decode(file.read_bytes(), type=_DeclaredStudy)
+    own = {row.key: row for row in found.rows}
+    assert code.keys() == {row.key for row in found.rows if not row.missing}, name
+    made = []
+    for row in found.rows:
+        units, work, draw = code.get(row.key, (None, None, None))
+        sizes = own[row.sizes_of].sizes if row.sizes_of else row.sizes
+        about = (row.missing, row.sized, row.shares)
+        made.append(Row(row.key, row.title, row.printed, sizes, units, work, draw, *about))
+    return Study(name, found.title, made, found.text)
 
 
 # -- parts of rows ---------------------------------------------------------------------------------

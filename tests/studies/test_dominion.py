@@ -391,8 +391,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "last.state: 400 games, " in capsys.readouterr().out
     assert command("bots", "money,chapel", "--games", "100") == 0
     small = ["--games", "50", "--every", "50", "--tests", "10"]
-    assert command("transfer", *small, "--again", "10") == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3 + 1 + 6
+    capsys.readouterr()
     assert command("tune", *small) == 0
     assert len(capsys.readouterr().out.splitlines()) == 6
 

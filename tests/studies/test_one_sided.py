@@ -11,7 +11,7 @@ from dovetail.peer.agents.agent import Decision, End, Seat
 from dovetail_agents.general.td import TD
 from dovetail_agents.learning.network import Network
 from dovetail_games.rlgame import RLGame
-from dovetail_studies.rlgame.one_sided import OURS, ROW, SETTINGS, STUDYS, Setting, Two
+from dovetail_studies.rlgame.one_sided import CODE, OURS, SETTINGS, STUDYS, Setting, Two
 from dovetail_studies.rows import ACROSS, Result, study
 
 
@@ -124,8 +124,8 @@ def test_the_table_counts_pairs_with_a_side_that_hardly_learned() -> None:
         "hidden units relu": [_result(9, 8), _result(9, 9)],
         "loser not told": [_result(9, 8), {"games": 20, "diverged": True, "tests": {}}],
     }
-    assert ROW.draw
-    drawn = ROW.draw(
+    _, _, draw = CODE
+    drawn = draw(
         [
             ({**unit, "setting": name, "seed": seed}, result)
             for name, found in results.items()
@@ -142,8 +142,8 @@ def test_the_table_counts_pairs_with_a_side_that_hardly_learned() -> None:
 
 
 def test_the_row_runs_and_is_not_among_those_that_the_studies_print() -> None:
-    assert study(ACROSS).row("one-sided") is ROW
-    assert ROW.work
-    found = ROW.work({"setting": "td", "games": 2, "tests": 3, "seed": 1})
+    _, work, _ = CODE
+    assert study(ACROSS).row("one-sided").work is work
+    found = work({"setting": "td", "games": 2, "tests": 3, "seed": 1})
     assert [test["games"] for test in found["tests"]["averaged"]] == [3, 3]
     assert found["games"] == 2 + 4 * 3

@@ -237,7 +237,7 @@ def test_least_squares_are_the_sums(features: Any, trace: float, seed: int) -> N
     weights = train.first_weights(features, LOW.width)
     matrix, vector = np.zeros((len(weights),) * 2), np.zeros(len(weights))
     arguments = (*LOW_ARGUMENTS, np.uint64(seed), KINDS[value.features], weights, True)
-    temporal.gather(*arguments, trace, 0.9, matrix, vector)
+    temporal.game(*arguments, trace, 0.9, train.NOTHING, matrix, vector)
     a, b, z = np.zeros_like(matrix), np.zeros_like(vector), np.zeros_like(vector)
     game = told(value, weights, seed)
     for (phi, _, _), (after, reward, over) in pairwise(game):
@@ -262,7 +262,7 @@ def test_td_without_a_step_plays_and_with_one_learns_as_by_hand(trace: float, se
     rates = np.linspace(1e-9, 2e-9, len(first))
     weights = first.copy()
     arguments = (*LOW_ARGUMENTS, np.uint64(seed), KINDS["bertsekas"], weights, True)
-    temporal.learn(*arguments, trace, 0.9, rates)
+    temporal.game(*arguments, trace, 0.9, rates, np.empty((0, 0)), train.NOTHING)
     slow, z = first.copy(), np.zeros_like(first)
     game = told(value, first, seed)
     for (phi, _, _), (after, reward, over) in pairwise(game):

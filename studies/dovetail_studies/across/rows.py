@@ -153,24 +153,6 @@ def _draw(game: str, done: rows.Done) -> rows.Drawn:
     return rows.Drawn(columns, lines, rows.total(done, "games"), distinct, (), note)
 
 
-def _row(game: str) -> rows.Row:
-    board = ", ".join(f"{name} {value}" for name, value in GAMES[game][0].items())
-
-    def size(games: int, tests: int) -> rows.Size:
-        text = f"{games:,} games of training for each learner, {tests} games a pair, {{seeds}}"
-        return rows.Size(text, {"games": games, "tests": tests})
-
-    return rows.Row(
-        game,
-        f"{game} ({board})" if board else game,
-        "no study let its learner meet another's.",
-        {"quick": size(20, 6), "part": size(500, 40), "study": size(5_000, 200)},
-        partial(rows.each_seed, {}),
-        partial(_meet, game),
-        partial(_draw, game),
-    )
-
-
 # -- the trainings of Amazons ----------------------------------------------------------------------
 
 FIRST = ("Zeros", "Ones", "Mp")
@@ -271,51 +253,14 @@ def _trainings_draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(columns, lines, played, f"{distinct:,} of {played:,}", (), note)
 
 
-_TRAININGS = rows.Row(
-    "amazons-trainings",
-    "The trainings of Amazons against each other",
-    (
-        "three of its nine trainings met, and it concludes that the opponent matters more than the "
-        "initial weights."
-    ),
-    {
-        "quick": rows.Size(
-            "{games} games a pair, trainings against AbMp", {"opponents": 1, "games": 2}, 1
-        ),
-        "part": rows.Size(
-            "20 games a pair, without those against McMp, {seeds}", {"opponents": 2, "games": 20}
-        ),
-        "study": rows.Size("20 games a pair, {seeds}", {"opponents": 3, "games": 20}),
-    },
-    _trainings,
-    meeting,
-    _trainings_draw,
-)
-
-
-STUDY = rows.Study(
+STUDY = rows.declared(
     "across",
-    "Learners across the studies",
-    (*(_row(game) for game in GAMES), _TRAININGS, one_sided.ROW),
-    "Each learner plays the same number of games against itself and then meets the others. It "
-    "looks one move ahead, `dots-player` one turn, which may be "
-    "several moves. `q-learning` is the Dominion study's learner for any game, and `td-rlgame` "
-    "the RLGame study's with its settings, if "
-    "[not in every detail](../../docs/agents/td.md). Boards are smaller than the studies', but "
-    "for Connect Four. The Tetris study's network and its search play a game for one and cannot "
-    "take part, "
-    "and Dominion is left out, as only its own learner plays it.\n\n"
-    "**What carries over.** TD with a small network does: `td` leads in Connect Four and "
-    "RLGame; the differences, paired by seed, stand below each table. In dots the two networks "
-    "cannot be told apart. In Amazons both follow the study's own learner, which alone has "
-    "features made for the game; whether these make the difference was not tested. "
-    "`dots-player`, with seven features and one turn of lookahead, falls behind both after "
-    "equally many games. `q-learning`, a table of states, carries over only to small boards: in "
-    "Connect Four and Amazons positions hardly ever recur, so it plays like `random`. It keeps "
-    "the value of exactly as many hard positions, because it has met none of them.\n\n"
-    "*Hard positions* come from random games; some of their moves keep the value (win, draw or "
-    "loss, against best play) and some do not. They are "
-    "Connect Four's with 14 to 34 discs, Amazons' with 6 to 10 squares left, and those of dots "
-    "with 4 to 8 lines left. Other pages draw theirs otherwise, so shares "
-    "compare within a table alone.",
+    {
+        **{
+            game: (partial(rows.each_seed, {}), partial(_meet, game), partial(_draw, game))
+            for game in GAMES
+        },
+        "amazons-trainings": (_trainings, meeting, _trainings_draw),
+        "one-sided": one_sided.CODE,
+    },
 )

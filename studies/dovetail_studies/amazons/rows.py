@@ -39,10 +39,9 @@ FEATURES = (
 
 
 class PrintedRun(NamedTuple):
-    """A training run as the study tells it, with figures where it has one."""
+    """The figures of a training run that the study prints or says in words."""
 
     name: str
-    printed: str
     settled: int
     """Moves at which it reads from a plot that the weights do not change any more."""
     first: float | None = None
@@ -52,17 +51,15 @@ class PrintedRun(NamedTuple):
 
 
 RUNS = (
-    PrintedRun("ZerosVsRandom", "at the maximum very quickly", 40_000, last=100),
-    PrintedRun(
-        "ZerosVsAbMp", "loses all at first, near the maximum before 20,000 moves", 65_000, -100
-    ),
-    PrintedRun("ZerosVsMcMp", "not good", 30_000),
-    PrintedRun("OnesVsRandom", "at the maximum quickly", 20_000, last=100),
-    PrintedRun("OnesVsAbMp", "loses all at first, near the maximum at 60,000 moves", 80_000, -100),
-    PrintedRun("OnesVsMcMp", "ends level", 50_000, last=0),
-    PrintedRun("MpVsRandom", "at the maximum throughout", 20_000, 100, 100),
-    PrintedRun("MpVsAbMp", "wins most games from the start, improves almost at once", 60_000),
-    PrintedRun("MpVsMcMp", "level, drops, rises again", 60_000, 0),
+    PrintedRun("ZerosVsRandom", 40_000, last=100),
+    PrintedRun("ZerosVsAbMp", 65_000, -100),
+    PrintedRun("ZerosVsMcMp", 30_000),
+    PrintedRun("OnesVsRandom", 20_000, last=100),
+    PrintedRun("OnesVsAbMp", 80_000, -100),
+    PrintedRun("OnesVsMcMp", 50_000, last=0),
+    PrintedRun("MpVsRandom", 20_000, 100, 100),
+    PrintedRun("MpVsAbMp", 60_000),
+    PrintedRun("MpVsMcMp", 60_000, 0),
 )
 """In the study's order: figures 13 to 21."""
 RATE_STEPS = 20
@@ -254,31 +251,21 @@ def _train_curves(run: PrintedRun, results: Sequence[rows.Result], unit: rows.Un
     return Picture(panels, "the learner's moves", " ".join(words))
 
 
-_SIZES: dict[Any, rows.Size] = {
-    "quick": rows.Size(
-        "40 of 100,000 moves, without Monte Carlo, 1 check of 2 games for 20 of 50, {seeds}",
-        {"moves": 40, "rollouts": 0, "checks": 1, "tests": 2},
-        1,
-    ),
-    "part": rows.Size(
-        "5,000 of 100,000 moves, 5 checks of 20 games for 20 of 50, {seeds}",
-        {"moves": 5_000, "rollouts": 1, "checks": 5, "tests": 20},
-    ),
-    "study": rows.Size(
-        "100,000 moves with Monte Carlo, 20 checks of 50 games, {seeds}",
-        {"moves": 100_000, "rollouts": 1, "checks": 20, "tests": 50},
-    ),
+WEIGHTS_OF = {
+    "MpVsMcMp": "mp-vs-mcmp",
+    "OnesVsAbMp": "ones-vs-abmp",
+    "MpVsRandom": "mp-vs-random",
 }
+"""The runs whose weights the study prints, and the player's names for them."""
 
 
 def _weights_draw(done: rows.Done) -> rows.Drawn:
     lines, compared = [], []
     groups = rows.by(done, "run")
-    names = {"MpVsMcMp": "mp-vs-mcmp", "OnesVsAbMp": "ones-vs-abmp", "MpVsRandom": "mp-vs-random"}
-    agree = dict.fromkeys(names, 0)
+    agree = dict.fromkeys(WEIGHTS_OF, 0)
     for number, feature in enumerate(FEATURES):
         cells = [feature]
-        for run, preset in names.items():
+        for run, preset in WEIGHTS_OF.items():
             printed, found = WEIGHTS[preset][number], rows.over(groups[run,], "weights", number)
             agree[run] += (printed > 0) == (found.value > 0)
             compared.append(rows.Compared(f"{run} {feature}", printed, found, len(groups[run,])))
@@ -286,7 +273,7 @@ def _weights_draw(done: rows.Done) -> rows.Drawn:
         lines.append(cells)
     signs = ", ".join(f"{run} {count} of 12" for run, count in agree.items())
     columns = ["feature"]
-    for run in names:
+    for run in WEIGHTS_OF:
         columns += [f"{run}: study", "ours"]
     games = rows.total(done, "games")
     differ = sum(each.verdict == "differs" for each in compared)
@@ -433,19 +420,27 @@ def _meetings(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit
     return units
 
 
-def learned(run: str, seed: int) -> list[float]:
-    """Return the weights that a training of the row ``weights`` ended with."""
-    kept = Member(Path("studies/pages/results/amazons.zip"), "trainings.study.jsonl")
-    results = KeptResults([kept, Path("out/studies/amazons/trainings.study.jsonl")])
-    [unit] = _train_units([run], _SIZES["study"].values, [seed])
-    record = results.records.get(key(unit))
+def weights_of(name: str, file: str, unit: rows.Unit, command: str) -> list[float]:
+    """Return the weights that a kept training ended with.
+
+    Raises:
+        DovetailError: there is none in the ``file`` of a study; ``command`` makes it.
+    """
+    kept = Member(Path(f"studies/pages/results/{name}.zip"), file)
+    record = KeptResults([kept, Path(f"out/studies/{name}/{file}")]).records.get(key(unit))
     if record is None:
         raise DovetailError(
-            "there are no trainings to take weights from; run `dovetail study amazons weights` "
-            "first, at the top of a checkout"
+            f"there are no trainings to take weights from; run `{command}` first, at the top of a "
+            "checkout"
         )
     weights: list[float] = record.result["weights"]
     return weights
+
+
+def learned(run: str, seed: int) -> list[float]:
+    """Return the weights that a training of the row ``weights`` ended with."""
+    [unit] = _train_units([run], STUDY.row("weights").sizes["study"].values, [seed])
+    return weights_of("amazons", "trainings.study.jsonl", unit, "dovetail study amazons weights")
 
 
 def meeting(unit: rows.Unit) -> rows.Result:
@@ -581,115 +576,17 @@ def _depths_draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(rows.HEAD, lines, count, f"{distinct} of {count}", (half,), note)
 
 
-STUDY = rows.Study(
+STUDY = rows.declared(
     "amazons",
-    "TD learning of an evaluation for Amazons",
-    (
-        rows.Row(
-            "tree",
-            "Size of the tree",
-            "more than 1,600 moves at the start.",
-            {"quick": rows.Size("all", {}, 1), "study": rows.Size("all", {}, 1)},
-            partial(rows.each_seed, {}),
-            _tree,
-            _tree_draw,
-        ),
-        rows.Row(
-            "cost",
-            "Cost of a search of depth 3",
-            "up to three minutes a move.",
-            {
-                "quick": rows.Size("a game of each kind, {seeds}", {"whole moves": 0}, 1),
-                "study": rows.Size("a game of each kind, {seeds}", {"whole moves": 1}),
-            },
-            _cost_units,
-            _cost,
-            _cost_draw,
-        ),
-        *(
-            rows.Row(
-                f"run-{n}",
-                f"Training run {n}: {run.name}",
-                f"{run.printed}; settled at {run.settled:,} moves (figure {12 + n}).",
-                _SIZES,
-                partial(_train_units, [run.name]),
-                train,
-                partial(_train_draw, run),
-                shares="trainings",
-            )
+    {
+        "tree": (partial(rows.each_seed, {}), _tree, _tree_draw),
+        "cost": (_cost_units, _cost, _cost_draw),
+        **{
+            f"run-{n}": (partial(_train_units, [run.name]), train, partial(_train_draw, run))
             for n, run in enumerate(RUNS, 1)
-        ),
-        rows.Row(
-            "weights",
-            "Weights learned by three of the runs",
-            "three vectors of twelve weights.",
-            _SIZES,
-            partial(_train_units, ["MpVsMcMp", "OnesVsAbMp", "MpVsRandom"]),
-            train,
-            _weights_draw,
-            shares="trainings",
-        ),
-        rows.Row(
-            "tournament",
-            "Tournament of five players",
-            "317, 257, 253, 244 and 0 wins of 400.",
-            {
-                "quick": rows.Size("{games} of 100 games a pair", {"games": 2}, 1),
-                "part": rows.Size("{games} of 100 games a pair", {"games": 4}),
-                "study": rows.Size(
-                    (
-                        "{games} games a pair, a fifth of them with each seed's weights where they "
-                        "are learned here"
-                    ),
-                    {"games": 20, "learned": 1},
-                ),
-            },
-            _meetings,
-            meeting,
-            _meetings_draw,
-        ),
-        rows.Row(
-            "depths",
-            "Depth 2 with Monte Carlo against depth 3",
-            "comparable; no table.",
-            {
-                "quick": rows.Size("{games} games (the study gives no number)", {"games": 2}, 1),
-                "part": rows.Size("{games} games (the study gives no number)", {"games": 4}),
-                "study": rows.Size("{games} games (the study gives no number)", {"games": 100}),
-            },
-            partial(rows.each_seed, {}),
-            _depths,
-            _depths_draw,
-            sized=False,
-        ),
-        rows.Row(
-            "people",
-            "Against people",
-            "hard for an average player.",
-            missing="people are needed; the web page lets them play",
-        ),
-    ),
-    "The board is 8 x 8. A player searches by alpha-beta and values positions by twelve "
-    "features times twelve weights; the target of TD learning is the value after the own move "
-    "and the reply that the search expects.\n\n"
-    "*MP* are weights that the study's author set by hand. *AbMp* searches with them to depth 2 "
-    "and plays the best move. *McMp* adds the study's *Monte Carlo* step: each of the five best "
-    "moves is played out once, by the same search for both sides, and one of those that won is "
-    "chosen at random, "
-    "or one of the five if none won. A training run is named after the weights that its learner "
-    "begins with (all zeros, all ones or MP) and its opponent (a player that moves at random, "
-    "AbMp or McMp). The learner always takes the Monte Carlo step.\n\n"
-    "The *features* lie between 0 and 1, six for each side. *Moves*: the squares that its "
-    "amazons can reach, as a share of those at the start. *In corners*, *with one direction* "
-    "and *trapped*: the share of its four amazons that stand in a corner of the board, can "
-    "leave in one direction only, or cannot leave. "
-    "*Unhindered*: the share with all neighbouring squares free. *One per quadrant*: 1 if each "
-    "quarter of the board has one of its amazons, 0 otherwise.\n\n"
-    "A *score* comes from games against the opponent of the training: -100 if all are lost, "
-    "+100 if all are won. For the nine runs the study prints curves and describes them in "
-    "words. Only figures in these words are compared. It also reads from each plot when the "
-    "weights stop changing. "
-    "What looks constant depends on the scale of the plot, so the tables have three limits and "
-    "do not compare them. The step size is halved every 5,000 moves, in the study as here, and "
-    "how far the weights move shrinks with it.",
+        },
+        "weights": (partial(_train_units, list(WEIGHTS_OF)), train, _weights_draw),
+        "tournament": (_meetings, meeting, _meetings_draw),
+        "depths": (partial(rows.each_seed, {}), _depths, _depths_draw),
+    },
 )

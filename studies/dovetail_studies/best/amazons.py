@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from dovetail.client.inprocess import InProcess
-from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.amazons import AmazonsPlayer
 from dovetail_experiments.statistics import Estimate
 from dovetail_games.amazons import Amazons
 from dovetail_studies import rows
-from dovetail_studies.amazons.rows import BOARD, learned, thinking, train
-from dovetail_studies.archive import Member
+from dovetail_studies.amazons.rows import BOARD, learned, thinking, train, weights_of
 from dovetail_studies.best.parts import COLUMNS, counted, percent, points
 from dovetail_studies.playing import Score, match
-from dovetail_studies.results import KeptResults, key
 
 RUNS = ("ZerosVsAbMp", "OnesVsAbMp", "MpVsAbMp", "ZerosVsMcMp", "OnesVsMcMp", "MpVsMcMp")
 """The study's trainings against a searching opponent."""
@@ -84,16 +80,8 @@ def _weights(player: str, seed: int) -> str | list[float]:
         return PUBLISHED
     if player != PLAIN:
         return learned(player, seed)
-    kept = Member(Path("studies/pages/results/best.zip"), "amazons.study.jsonl")
-    results = KeptResults([kept, Path("out/studies/best/amazons.study.jsonl")])
-    record = results.records.get(key({"train": SAME, "moves": MOVES, "seed": seed}))
-    if record is None:
-        raise DovetailError(
-            "there are no trainings to take weights from; run `dovetail study best amazons "
-            "--jobs 1` first, at the top of a checkout"
-        )
-    weights: list[float] = record.result["weights"]
-    return weights
+    unit = {"train": SAME, "moves": MOVES, "seed": seed}
+    return weights_of("best", "amazons.study.jsonl", unit, "dovetail study best amazons --jobs 1")
 
 
 def _play(weights: str | list[float], unit: rows.Unit, seed: int) -> Score:
@@ -165,27 +153,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)
 
 
-def _size(games: int, few: int, moves: int = 0, seeds: int = 5) -> rows.Size:
-    slow = f" ({games // SLOW} at depth 4)" if games >= SLOW else ""
-    trained = (
-        "of the learner's moves (the study: 100,000)" if moves else "moves of the kept trainings"
-    )
-    text = (
-        f"{MOVES:,} {trained}, {games} games a line{slow}, {few} for the choice, for each of "
-        "{seeds}"
-    )
-    return rows.Size(text, {"games": games, "few": few, "moves": moves}, seeds)
-
-
-ROW = rows.Row(
-    "amazons",
-    "Amazons",
-    (
-        "317 of 400 games won by OnesVsAbMp in its tournament of five players; nothing against "
-        "depth 3 but *comparable*."
-    ),
-    {"quick": _size(2, 2, seeds=2), "part": _size(20, 4), "study": _size(100, 10, MOVES)},
-    _units,
-    _work,
-    _draw,
-)
+CODE: rows.Code = (_units, _work, _draw)

@@ -37,8 +37,11 @@ LEARNER = {
     "averaging": 3_000,
 }
 """Of ``experiments/dovetail_experiments/examples/connect_four_strength.toml``."""
+PLAIN, TRACES = "`ntuple-connect-four`", "`ntuple-connect-four`, traces"
+TUPLES = (PLAIN, TRACES)
 PLAYERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "`ntuple-connect-four`": ("ntuple-connect-four", {}),
+    PLAIN: ("ntuple-connect-four", {}),
+    TRACES: ("ntuple-connect-four", {"trace": 0.8}),
     "`td`": ("td", LEARNER),
     "`random`": ("random", {}),
     "`alpha-beta`, depth 2": ("alpha-beta", {"depth": 2}),
@@ -50,8 +53,10 @@ OPPONENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "4": ("`alpha-beta`, depth 4", "alpha-beta", {"depth": 4}),
 }
 """The study's minimax looked 3 plies ahead."""
-LEARNERS = ("`ntuple-connect-four`", "`td`")
+LEARNERS = (*TUPLES, "`td`")
 BEATS = "wins consistently (2012)"
+TRACED = 3
+"""Trainings with traces at most: they take twice as long."""
 LATE = {"openings": 2, "plies": 16, "first": 0}
 """Games against the solver that cost it no time; one from the empty board takes it some 30
 seconds."""
@@ -64,10 +69,11 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     common = dict(values)
     games = common.pop("ntuple")
     perfect = {name: common.pop(name) for name in ("openings", "plies", "first")}
-    best, *others = PLAYERS
-    ours = players([best], {**common, "games": games}, seeds)
-    against = players([best], {**perfect, "games": games}, seeds)
-    return [*ours, *players(others, common, seeds), *against]
+    ours = players([PLAIN], {**common, "games": games}, seeds)
+    others = players([name for name in PLAYERS if name not in TUPLES], common, seeds)
+    against = players([PLAIN], {**perfect, "games": games}, seeds)
+    traced = players([TRACES], {**common, "games": games}, seeds[:TRACED])
+    return [*ours, *others, *against, *traced]
 
 
 def _player(experiment: Experiment, unit: rows.Unit) -> int:
@@ -77,9 +83,10 @@ def _player(experiment: Experiment, unit: rows.Unit) -> int:
     if unit["player"] in LEARNERS:
         together = 64 if kind == "ntuple-connect-four" else 1
         seats, seed = [player, player], unit["seed"]
+        state = f"{kind}{'-traces' if unit['player'] == TRACES else ''}-{seed}"
         learned.train(
             experiment,
-            {f"{kind}-{seed}": player},
+            {state: player},
             lambda: train(
                 experiment, "connect_four", seats, unit["games"], seed, together=together
             ),
@@ -129,34 +136,34 @@ def _work(unit: rows.Unit) -> rows.Result:
 
 def _draw(done: rows.Done) -> rows.Drawn:
     lines = []
-    met = [result for unit, result in done if "openings" in unit]
-    others = [each for each in done if "openings" not in each[0]]
-    groups = {name: results for (name,), results in rows.by(others, "player").items()}
+    groups = {name: results for (name,), results in rows.by(done, "player").items()}
     for name, results in groups.items():
-        keeps = shared([tuple(each["kept"]) for each in results])
+        asked = [each for each in results if "kept" in each]
+        keeps = shared([tuple(each["kept"]) for each in asked])
         best = "100 (solved in 1988)" if "solver" in name else "-"
         lines.append([f"{name}: moves that keep the value, %", percent(keeps), "-", best])
-        lost = rows.interval(rows.over(results, "lost"), 3)
+        lost = rows.interval(rows.over(asked, "lost"), 3)
         lines.append([f"{name}: points lost a position", lost, "-", "-"])
     study = {"3": "14.3 (708 wins and 10 draws of 5,000, as second, while it learned)"}
-    for player in LEARNERS:
-        for name, (opponent, _, _) in OPPONENTS.items():
-            won = percent(points(groups[player], "matches", name))
-            ours = f"{player} against {opponent}: points %"
-            lines.append([ours, won, study.get(name, "-"), "-"])
-    for name, where, best in (
-        ("openings", "from openings", "-"),
-        ("first", "as first from the empty board", BEATS),
-    ):
-        if met and all(name in each["matches"] for each in met):
-            ours = f"{LEARNERS[0]} against `connect-four-solver`, {where}: points %"
-            lines.append([ours, percent(points(met, "matches", name)), "-", best])
-    measured = [*(each for player in LEARNERS for each in groups[player]), *met]
+    met = {name: f"against {opponent}" for name, (opponent, _, _) in OPPONENTS.items()}
+    met["openings"] = "against `connect-four-solver`, from openings"
+    met["first"] = "against `connect-four-solver`, as first from the empty board"
+    for player, results in groups.items():
+        for key, against in met.items():
+            if played := [each for each in results if key in each["matches"]]:
+                won = percent(points(played, "matches", key))
+                best = BEATS if key == "first" else "-"
+                lines.append([f"{player} {against}: points %", won, study.get(key, "-"), best])
+    measured = [each for name in LEARNERS for each in groups[name]]
+    chance = 100 * rows.over(groups["`td`"], "chance").value
     note = (
         "A *position* comes from a random game and has 14 to 34 discs, moves that keep its "
         "value (win, draw or loss) and moves that do not; "
-        f"a random choice keeps it in {100 * rows.over(groups['`td`'], 'chance').value:.1f} %. "
+        f"a random choice keeps it in {chance:.1f} %. "
         "All players answer the same ones, from seeds that no training uses. "
+        f"*Traces* are eligibility traces with lambda {PLAYERS[TRACES][1]['trace']}; the rest of "
+        f"the learner is the same, and so are its seeds, the first {TRACED}; it does not play the "
+        "solver, which takes some 30 seconds a game. "
         "A win is worth 1 point, a draw a half. Openings are two plies drawn at random, each "
         "played from both seats, so that two perfect players "
         "take 50 % of the points from each other; from the empty board the first of them wins. "
@@ -169,29 +176,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)
 
 
-def _size(
-    games: int, ntuple: int, positions: int, tests: int, perfect: Mapping[str, int], seeds: int = 5
-) -> rows.Size:
-    against = f"{perfect['openings']} from openings and {perfect['first']} from the empty board"
-    text = (
-        f"{ntuple:,} games of training for the n-tuples and {games:,} for `td`, {positions} "
-        "positions, "
-        f"{tests} games against each depth, {against} against the solver, for each of {{seeds}}"
-    )
-    values = {"games": games, "ntuple": ntuple, "positions": positions, "tests": tests, **perfect}
-    return rows.Size(text, values, seeds)
-
-
-ROW = rows.Row(
-    "connect_four",
-    "Connect Four",
-    "the RLGame study's learner wins 708 of 5,000 games against minimax of depth 3.",
-    {
-        "quick": _size(200, 500, 20, 4, LATE, 2),
-        "part": _size(20_000, 50_000, 200, 40, {"openings": 4, "plies": 2, "first": 2}),
-        "study": _size(300_000, 200_000, 400, 100, {"openings": 20, "plies": 2, "first": 10}),
-    },
-    _units,
-    _work,
-    _draw,
-)
+CODE: rows.Code = (_units, _work, _draw)

@@ -99,27 +99,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, (), note)
 
 
-def _size(games: int, again: int, seeds: int = 5) -> rows.Size:
-    text = (
-        f"{games:,} games of training for each line, {again:,} games against each, for each "
-        "of {seeds}"
-    )
-    return rows.Size(text, {"games": games, "again": again}, seeds)
-
-
-ROW = rows.Row(
-    "dominion",
-    "Dominion",
-    (
-        "78.0 % against three Money players and 58.3 % against Greedy, Blacksmith and Chapel, the "
-        "best of table 4.4.1."
-    ),
-    {
-        "quick": _size(10_000, 1_000, 2),
-        "part": _size(500_000, 20_000),
-        "study": _size(1_000_000, 50_000),
-    },
-    partial(players, [*WINS, YARDSTICK]),
-    _work,
-    _draw,
-)
+CODE: rows.Code = (partial(players, [*WINS, YARDSTICK]), _work, _draw)

@@ -23,7 +23,7 @@ from dovetail_games.dots.rules import DotsBoard, grid
 from dovetail_studies import learned
 from dovetail_studies.best.parts import added, counted, percent, points, shared, train
 from dovetail_studies.playing import DERIVATION, Score
-from dovetail_studies.rows import Done, Drawn, Result, Row, Size, Unit, by, interval, over, total
+from dovetail_studies.rows import Code, Done, Drawn, Result, Unit, by, interval, over, total
 
 BOARDS = ((3, 3), (3, 4), (4, 4), (4, 5))
 """Rows and columns of dots."""
@@ -286,26 +286,4 @@ def _draw(done: Done) -> Drawn:
     return Drawn(head, lines, total(done, "games"), text, (), note)
 
 
-def _size(games: int, few: int, positions: int, tests: int, seeds: int = 5) -> Size:
-    text = (
-        f"{games:,} games of training for `td` and {few:,} for `dots-player` on each board, "
-        f"{positions} positions, {tests} games against the perfect player, "
-        "for each of {seeds}"
-    )
-    values = {"games": games, "few": few, "positions": positions, "tests": tests}
-    return Size(text, values, seeds)
-
-
-ROW = Row(
-    "dots",
-    "Dots and boxes",
-    "weights after self-play on 4 x 4 dots, without a measure of play.",
-    {
-        "quick": _size(20, 10, 10, 4, 2),
-        "part": _size(2_000, 200, 100, 40),
-        "study": _size(30_000, 600, 300, 200),
-    },
-    _units,
-    _work,
-    _draw,
-)
+CODE: Code = (_units, _work, _draw)

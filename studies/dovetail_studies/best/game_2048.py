@@ -172,25 +172,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)
 
 
-def _size(games: int, short: int, searching: int, tests: int, seeds: int = 5) -> rows.Size:
-    text = (
-        f"{games:,} games of training, {short:,} in the shorter ones, {searching:,} before a "
-        f"search, {tests:,} games, for each of {{seeds}}"
-    )
-    values = {"games": games, "short": short, "searching": searching, "tests": tests}
-    return rows.Size(text, values, seeds)
-
-
-ROW = rows.Row(
-    "2048",
-    "2048",
-    "none of the five plays 2048.",
-    {
-        "quick": _size(50, 20, 20, 20, 2),
-        "part": _size(3_000, 1_000, 1_000, 200),
-        "study": _size(100_000, 10_000, 20_000, 1_000),
-    },
-    _units,
-    _work,
-    _draw,
-)
+CODE: rows.Code = (_units, _work, _draw)

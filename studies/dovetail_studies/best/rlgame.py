@@ -94,17 +94,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)
 
 
-def _size(games: int, tests: int, seeds: int = 5) -> rows.Size:
-    text = f"{games:,} games of training, {tests} games a side and depth, for each of {{seeds}}"
-    return rows.Size(text, {"games": games, "tests": tests}, seeds)
-
-
-ROW = rows.Row(
-    "rlgame",
-    "RLGame",
-    "a learner wins 110 of 2,500 games against minimax of depth 5 on 6 x 6 while both learn.",
-    {"quick": _size(40, 2, 2), "part": _size(1_000, 20), "study": _size(12_000, 50)},
-    _units,
-    _work,
-    _draw,
-)
+CODE: rows.Code = (_units, _work, _draw)

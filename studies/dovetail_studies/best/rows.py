@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dovetail_studies.best import (
     amazons,
+    amazons_territory,
     connect_four,
     dominion,
     dots,
@@ -13,27 +14,19 @@ from dovetail_studies.best import (
     tetris,
     tetris_trainers,
 )
-from dovetail_studies.rows import Study
+from dovetail_studies.rows import declared
 
-STUDY = Study(
+STUDY = declared(
     "best",
-    "The strongest learner of each game",
-    (
-        connect_four.ROW,
-        rlgame.ROW,
-        amazons.ROW,
-        dominion.ROW,
-        tetris.ROW,
-        tetris_trainers.ROW,
-        game_2048.ROW,
-        dots.ROW,
-    ),
-    "Every figure is over several seeds (for a player that learns, several trainings) and is "
-    "measured with learning off. Intervals are Student's over the seeds, or Wilson's over the "
-    "games if all seeds have the same share. The largest size fits on two cores without a GPU "
-    "and takes between two minutes and four hours of one core for each row; what a longer "
-    "training would reach is not shown. "
-    "*The study* is the one of the five that the game comes from. Published figures are those "
-    "that the studies quote, or that the note below the table names with their authors; `-` "
-    "means that we know of none.",
+    {
+        "connect_four": connect_four.CODE,
+        "rlgame": rlgame.CODE,
+        "amazons": amazons.CODE,
+        "amazons-territory": amazons_territory.CODE,
+        "dominion": dominion.CODE,
+        "tetris": tetris.CODE,
+        "tetris-trainers": tetris_trainers.CODE,
+        "2048": game_2048.CODE,
+        "dots": dots.CODE,
+    },
 )

@@ -118,32 +118,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     )
 
 
-def _size(
-    population: int, each: int, generations: int, low: int, high: int, most: int, seeds: int = 5
-) -> rows.Size:
-    limit = f"cut at {most:,} pieces" if most else "without a limit"
-    text = (
-        f"population {population}, {each} games, {generations} generations, then {low} games on "
-        f"10 x 10 and {high} on 20 x 10 {limit}, "
-        "for each of {seeds}"
-    )
-    values = {
-        **{"population": population, "each": each, "generations": generations},
-        **{"low": low, "high": high, "most": most},
-    }
-    return rows.Size(text, values, seeds)
-
-
-ROW = rows.Row(
-    "tetris",
-    "Tetris",
-    "2,378 rows by learning, about 5,200 by hand (figures 4.1 and 4.4), on 20 x 10.",
-    {
-        "quick": _size(20, 1, 3, 2, 1, 5_000, 2),
-        "part": _size(50, 2, 8, 20, 2, 100_000),
-        "study": _size(100, 2, 15, 100, 2, 0),
-    },
-    partial(players, list(NAMES)),
-    _work,
-    _draw,
-)
+CODE: rows.Code = (partial(players, list(NAMES)), _work, _draw)

@@ -220,30 +220,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(columns, lines, rows.total(done, "games"), distinct, (), note)
 
 
-def _size(percent: int, low: int, high: int, most: int, seeds: int = 5) -> rows.Size:
-    trained = (
-        "the settings below"
-        if percent == 100
-        else f"{percent} % of the generations, candidates and training games below, at least 4"
-    )
-    text = (
-        f"{trained}, then {low} games on 10 x 10 and {high} on 20 x 10 cut at {most:,} "
-        "pieces, for each of {seeds}"
-    )
-    values = {"percent": percent, "low": low, "high": high, "most": most}
-    return rows.Size(text, values, seeds)
-
-
-ROW = rows.Row(
-    "tetris-trainers",
-    "Tetris, trainer by trainer",
-    "2,378 rows by learning, about 5,200 by hand, on 20 x 10.",
-    {
-        "quick": _size(10, 5, 1, 2_000, 2),
-        "part": _size(50, 50, 4, 100_000),
-        "study": _size(100, 100, 10, 500_000),
-    },
-    partial(players, [*TRAINERS, *FIXED]),
-    _work,
-    _draw,
-)
+CODE: rows.Code = (partial(players, [*TRAINERS, *FIXED]), _work, _draw)

@@ -26,11 +26,6 @@ app = typer.Typer(
 )
 
 Kingdom = Literal["study", "all"]
-SETS = (
-    *(("random",), ("money",), ("greedy",), ("blacksmith",), ("chapel",)),
-    ("greedy", "blacksmith", "chapel"),
-)
-"""Opponents of table 4.4.1; one name is three of them."""
 SNAPSHOT = 100_000
 """Games between two tables that are kept (L798-801)."""
 Opponents = Annotated[
@@ -210,30 +205,6 @@ def measure(
             f"{found.rounds:.2f} rounds",
             flush=True,
         )
-
-
-@app.command()
-def transfer(
-    games: Games = 1_000_000,
-    every: Every = 10_000,
-    tests: Tests = 10_000,
-    again: Again = 20_000,
-    tie: Tie = "fair",
-    given: Set = None,
-    seed: Seed = 1,
-) -> None:
-    """Train against each of six sets of three opponents, and test against all six (table 4.4.1)."""
-    parameters, game = _parameters(given), _game(4, "study", tie)
-    print(" | ".join(["trained against", "rounds", *("+".join(names) for names in SETS)]))
-    for names in SETS:
-        study = s.TableTraining(
-            DominionQ(parameters, seed), game, _others(",".join(names), 4), seed
-        )
-        s.run(study, games, every, tests)
-        found = [study.test(again, _others(",".join(other), 4)) for other in SETS]
-        rounds = sum(each.rounds for each in found) / len(found)
-        cells = [_percent(each.share[study.seat], again) for each in found]
-        print(" | ".join(["+".join(names), f"{rounds:.2f}", *cells]), flush=True)
 
 
 @app.command()

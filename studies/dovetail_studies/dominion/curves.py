@@ -99,6 +99,7 @@ def versions(done: Done) -> Picture:
             limits=PERCENT,
         )
         for visits in BOTH
+        if any(which == visits for _, which in found)
     ]
     return Picture(panels, ACROSS, f"{_text(done)} The study's curves are images.")
 

@@ -14,14 +14,12 @@ from dovetail_studies.dominion.learning import (
     LINES,
     METHODS,
     SHUFFLED,
-    TRAININGS,
     ahead,
     beside_study,
     both_settings,
     by_setting,
     learn,
     learn_units,
-    learned_sizes,
     percent,
 )
 
@@ -136,19 +134,6 @@ def _decks_draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, compared, NOTE)
 
 
-def _last_row(players: int, printed: str, games: int) -> rows.Row:
-    return rows.Row(
-        f"version-23-{players}",
-        f"Version 23, {players} players: ten kingdom cards",
-        printed,
-        learned_sizes(10_000, 500_000, games, again=2_000, seeds=2),
-        partial(_last_units, players),
-        learn,
-        partial(_last_draw, players),
-        shares=TRAININGS,
-    )
-
-
 def _cards_draw(done: rows.Done) -> rows.Drawn:
     groups = rows.by(done, "version", "visits")
     lines = []
@@ -190,57 +175,16 @@ def _cards_draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, (), note, picture)
 
 
-def _cards_row(players: int, key: str, printed: str, games: int) -> rows.Row:
-    return rows.Row(
-        key,
-        f"Versions 15 to 22, {players} players",
-        printed,
-        learned_sizes(4_000, 300_000, games),
-        partial(_cards_units, players),
-        learn,
-        _cards_draw,
-        shares=TRAININGS,
-    )
-
-
-LAST_VERSION = (
-    _last_row(
-        4, "71.98 % by epsilon-greedy, 70.78 % by forced exploration (table 5.3.1).", 5_000_000
-    ),
-    _last_row(
-        2, "67.47 % by epsilon-greedy, 75.61 % by forced exploration (table 5.3.1).", 10_000_000
-    ),
-    rows.Row(
-        "decks",
-        "Mean cards of the final decks of version 23",
-        "13 cards, four columns (table 5.3.2).",
-        {
-            "quick": rows.Size(
-                "10,000 of 5,000,000 and 10,000,000 training games, {seeds}",
-                {"games": 10_000, "two": 10_000, "again": 2_000},
-                1,
-            ),
-            "part": rows.Size(
-                "500,000 of 5,000,000 and 10,000,000 training games, {seeds}",
-                {"games": 500_000, "two": 500_000, "again": 20_000},
-            ),
-            "study": rows.Size(
-                "5,000,000 and 10,000,000 training games, {seeds}",
-                {"games": 5_000_000, "two": 10_000_000, "again": 100_000},
-            ),
-        },
-        _decks_units,
-        learn,
-        _decks_draw,
-        shares=TRAININGS,
-    ),
-)
-CARDS_ADDED = (
-    _cards_row(
-        4,
-        "cards-4",
-        "figures A2.1 to A2.8, images; epsilon-greedy overtakes from version 19 on.",
-        5_000_000,
-    ),
-    _cards_row(2, "cards-2", "figures A2.9 to A2.16, images.", 10_000_000),
-)
+CODE: Mapping[str, rows.Code] = {
+    **{
+        f"version-23-{players}": (
+            partial(_last_units, players),
+            learn,
+            partial(_last_draw, players),
+        )
+        for players in (4, 2)
+    },
+    "decks": (_decks_units, learn, _decks_draw),
+    "cards-4": (partial(_cards_units, 4), learn, _cards_draw),
+    "cards-2": (partial(_cards_units, 2), learn, _cards_draw),
+}

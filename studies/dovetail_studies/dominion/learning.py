@@ -217,30 +217,3 @@ def percent(results: Sequence[rows.Result], *keys: str | int) -> Estimate:
 def ahead(one: Sequence[rows.Result], other: Sequence[rows.Result]) -> Estimate:
     """Return by how many points trainings win more than others, paired by seed and tested again."""
     return mean([100 * (a["again"] - b["again"]) for a, b in zip(one, other, strict=False)])
-
-
-def learned_sizes(
-    quick: int, part: int, study: int, again: int = 1_000, seeds: int = 1
-) -> dict[Any, rows.Size]:
-    """Return sizes by their training games.
-
-    Args:
-        quick: training games.
-        part: training games.
-        study: training games.
-        again: games of the last test at the size quick.
-        seeds: at the size quick.
-    """
-    return {
-        "quick": rows.Size(
-            f"{quick:,} of {study:,} training games, {{seeds}}",
-            {"games": quick, "again": again},
-            seeds,
-        ),
-        "part": rows.Size(
-            f"{part:,} of {study:,} training games, {{seeds}}", {"games": part, "again": 20_000}
-        ),
-        "study": rows.Size(
-            f"{study:,} training games, {{seeds}}", {"games": study, "again": 100_000}
-        ),
-    }

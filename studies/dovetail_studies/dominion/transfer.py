@@ -133,27 +133,4 @@ def _figures(row: int, results: Sequence[rows.Result], which: str) -> list[rows.
     return found
 
 
-ROW = rows.Row(
-    "transfer",
-    "Trained against each of six sets, tested against all",
-    "36 shares and mean rounds (table 4.4.1).",
-    {
-        "quick": rows.Size(
-            "10,000 training games (the study does not give its number), {seeds}",
-            {"games": 10_000, "again": 2_000},
-            2,
-        ),
-        "part": rows.Size(
-            "300,000 training games (the study does not give its number), {seeds}",
-            {"games": 300_000, "again": 20_000},
-        ),
-        "study": rows.Size(
-            "2,000,000 training games (the study does not give its number), {seeds}",
-            {"games": 2_000_000, "again": 20_000},
-        ),
-    },
-    _transfer_units,
-    _transfer,
-    _transfer_draw,
-    sized=False,
-)
+CODE: rows.Code = (_transfer_units, _transfer, _transfer_draw)

@@ -85,27 +85,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     )
 
 
-ROW = rows.Row(
-    "optimal",
-    "Whether the strategy is optimal",
-    "the author believes that it is; nothing is measured.",
-    {
-        "quick": rows.Size(
-            "10,000 training games (the study gives none), {seeds}",
-            {"games": 10_000, "again": 2_000},
-            1,
-        ),
-        "part": rows.Size(
-            "500,000 training games (the study gives none), {seeds}",
-            {"games": 500_000, "again": 20_000},
-        ),
-        "study": rows.Size(
-            "2,000,000 training games (the study gives none), {seeds}",
-            {"games": 2_000_000, "again": 100_000},
-        ),
-    },
-    _units,
-    _work,
-    _draw,
-    sized=False,
-)
+CODE: rows.Code = (_units, _work, _draw)

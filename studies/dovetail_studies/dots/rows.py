@@ -363,83 +363,14 @@ def _pruning_draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(rows.HEAD, lines, 0, "-", (), note)
 
 
-def _sizes(
-    small: Mapping[str, int], large: Mapping[str, int], few: str, many: str
-) -> dict[Any, rows.Size]:
-    return {
-        "quick": rows.Size(few, small, 1),
-        "part": rows.Size(many, large, 2),
-        "study": rows.Size(many, large),
-    }
-
-
-_TRAINED = (
-    "games with each step and seed (the study's number cannot be read), four turns ahead, {seeds}"
-)
-
-
-def _training_row(key: str, size: int, title: str, printed: str) -> rows.Row:
-    most = {} if size == 4 else {"most": 100_000}
-    few = {} if size == 4 else {"most": 10_000}
-    quick = {"games": 100 if size == 4 else 20, "tests": 50 if size == 4 else 10, **few}
-    large = {"games": 600, "tests": 500 if size == 4 else 200, **most}
-    sizes = _sizes(quick, large, f"{quick['games']} {_TRAINED}", f"600 {_TRAINED}")
-    units = partial(_training_units, size)
-    return rows.Row(key, title, printed, sizes, units, _train, _training_draw, sized=False)
-
-
-STUDY = rows.Study(
+STUDY = rows.declared(
     "dots",
-    "TD learning for dots and boxes",
-    (
-        _training_row(
-            "weights",
-            4,
-            "Weights after self-play",
-            "-.21, +.12, -.28, +.64, +.79, -.70, +.89 on 4 x 4 dots, as read.",
-        ),
-        rows.Row(
-            "pruning",
-            "Pruning where a seat moves again",
-            "it stops working, and is given up.",
-            _sizes(
-                {"positions": 20},
-                {"positions": 200},
-                "{positions} positions",
-                "{positions} positions",
-            ),
-            partial(rows.each_seed, {}),
-            _pruning,
-            _pruning_draw,
-            sized=False,
-        ),
-        rows.Row(
-            "begin",
-            "Weights at the beginning",
-            "seven numbers, +.11, -.20, +.20, +.31, -.12, -.28, +.41, as read.",
-            _sizes({"games": 40}, {"games": 400}, "{games} games a line", "{games} games a line"),
-            partial(rows.each_seed, {}),
-            _begin,
-            _begin_draw,
-            sized=False,
-        ),
-        _training_row(
-            "five", 5, "5 x 5 dots", "the weights oscillate, which it puts down to the step size."
-        ),
-        _training_row("six", 6, "6 x 6 dots", "too slow, and given up."),
-    ),
-    """Perfect play is `dots-perfect`, a table of all positions of 4 x 4 dots.
-
-The scan of this study lost every digit 0 and 5: "f[]" stands for f[0] and f[5]. A weight of -.21
-may be -.021 or -.521, so no weight is compared; its sign is safe. The step size, printed ". / N",
-can only be .5, .05, .005 and the like; each is tried. N counts how often the same features were
-met. The first six features add up to the number of boxes, so a constant may move from their weights
-to the seventh without changing a value. Training can identify differences between weights, and of
-these the signs of nine are known: the weights of boxes with one line, with three lines and of own
-boxes are each above those of boxes with no line, with two and of the opponent's. Training begins
-with the study's first weights and looks four turns ahead, as the study does. On the larger boards a
-decision values at most 100,000 positions. A training *diverges* if a weight passes 1,000,000,000.
-The square of the features grows with that of the number of boxes, so a step that is stable on 9
-boxes need not be on 16 or 25. Hard positions come from random games with 6 to 18 lines drawn, where
-not every line keeps the value in boxes.""",
+    {
+        **{
+            key: (partial(_training_units, size), _train, _training_draw)
+            for key, size in (("weights", 4), ("five", 5), ("six", 6))
+        },
+        "pruning": (partial(rows.each_seed, {}), _pruning, _pruning_draw),
+        "begin": (partial(rows.each_seed, {}), _begin, _begin_draw),
+    },
 )

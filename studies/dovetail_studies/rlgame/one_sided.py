@@ -276,18 +276,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(columns, lines, rows.total(done, "games"), distinct, (), note)
 
 
-def _size(games: int, tests: int, seeds: int = 5) -> rows.Size:
-    text = f"{games:,} games of self-play on 8 x 8, {tests} games a side against random, {{seeds}}"
-    return rows.Size(text, {"games": games, "tests": tests}, seeds)
-
-
-ROW = rows.Row(
-    "one-sided",
-    "Why one side of two `td-rlgame` learns little",
-    "it has one pair of networks, of which White wins 96 % of the first 10,000 games.",
-    {"quick": _size(20, 10, 2), "part": _size(1_000, 100), "study": _size(4_000, 200)},
-    _units,
-    _work,
-    _draw,
-    sized=False,
-)
+CODE: rows.Code = (_units, _work, _draw)

@@ -150,16 +150,6 @@ def _units(key: str, values: Mapping[str, int], seeds: Sequence[int]) -> list[ro
     ]
 
 
-def _values(population: int, count: int, generations: int, most: int, again: int) -> dict[str, int]:
-    return {
-        "population": population,
-        "games": count,
-        "generations": generations,
-        "most": most,
-        "again": again,
-    }
-
-
 def _with(loops: bool) -> str:
     return "loops on" if loops else "loops off"
 
@@ -250,58 +240,6 @@ def _curves(study: float, unit: rows.Unit, groups: Mapping[bool, Sequence[rows.R
     return Picture(panels, "generations", text)
 
 
-def _row(
-    key: str,
-    title: str,
-    printed: str,
-    study: float,
-    population: int,
-    each: int,
-    generations: int,
-    first: int = 0,
-    note: str = "",
-) -> rows.Row:
-    def size(people: int, number: int, count: int) -> str:
-        return (
-            f"population {people:,} of {population:,}, {count} of {each} games, {number} of "
-            f"{generations} generations"
-        )
-
-    def before(number: int) -> dict[str, int]:
-        return {"first": number} if first else {}
-
-    few = min(each, 3)
-    # In fewer generations an elitist search need not differ from another: the best of the past
-    # takes part from the generation after the first that finds nothing better.
-    quick, part = min(8, generations), min(generations, 20)
-    return rows.Row(
-        f"run-{key}",
-        title,
-        printed,
-        {
-            "quick": rows.Size(
-                f"{size(30, quick, few)}, {{seeds}}",
-                {**_values(30, few, quick, 2_000, 10), **before(2)},
-                1,
-            ),
-            "part": rows.Size(
-                f"{size(200, part, each)}, {{seeds}}",
-                {**_values(200, each, part, 20_000, 20), **before(10)},
-            ),
-            "study": rows.Size(
-                (
-                    f"population {population:,}, {each} game{'s' * (each > 1)}, {generations} "
-                    "generations, {seeds}"
-                ),
-                {**_values(population, each, generations, 100_000, 50), **before(first)},
-            ),
-        },
-        partial(_units, key),
-        _search,
-        partial(_draw, study, note),
-    )
-
-
 # -- 0: learned on SZ-Tetris, used in Tetris -------------------------------------------------------
 
 SZ = "SZ"
@@ -354,104 +292,34 @@ def _sz_draw(done: rows.Done) -> rows.Drawn:
     )
 
 
-ROWS = (
-    rows.Row(
-        "run-0",
-        "0: learned on SZ-Tetris, used in Tetris",
-        "several tries, none of which transferred (no figures).",
-        {
-            "quick": rows.Size(
-                "population 40, 3 games, 3 generations (the study gives none), {seeds}",
-                _values(40, 3, 3, 2_000, 10),
-                1,
-            ),
-            "part": rows.Size(
-                "population 200, 10 games, 20 generations (the study gives none), {seeds}",
-                _values(200, 10, 20, 20_000, 20),
-            ),
-            "study": rows.Size(
-                (
-                    "population 1,000, 10 games, 38 generations (as run 5; the study gives none), "
-                    "{seeds}"
-                ),
-                _values(1000, 10, 38, 20_000, 50),
-            ),
-        },
-        partial(_units, "0"),
-        _sz,
-        _sz_draw,
-        sized=False,
-    ),
-    _row(
-        "1",
-        "1: population 100, one game a candidate",
-        "no useful result.",
+STUDY_BEST: dict[str, tuple[float, str]] = {
+    "1": (
         0.0,
-        100,
-        1,
-        50,
-        note=(
-            "The study names neither sigma, selection nor the start of this run; these are "
-            "those of its run 2. "
-        ),
+        "The study names neither sigma, selection nor the start of this run; these are those of "
+        "its run 2. ",
     ),
-    _row(
-        "2",
-        "2: not elitist, sigma 0.1",
-        "203 rows after 56 generations, when the power failed (figure 4.2).",
+    "2": (
         203.0,
-        1000,
-        5,
-        56,
-        note=(
-            f"{FROM_HAND}With loops on, which the study switched off, the best candidates "
-            "clear about as many as the study's. "
-        ),
+        f"{FROM_HAND}With loops on, which the study switched off, the best candidates clear about "
+        "as many as the study's. ",
     ),
-    _row(
-        "2b",
-        "2b: run 2 again from its best",
-        "62 rows after 100 generations (figure 4.3).",
+    "2b": (
         62.0,
-        1000,
-        5,
-        100,
-        first=56,
-        note=(
-            "It begins with the best of run 2, which clears many times the study's rows here "
-            "(`run-2`). "
-        ),
+        "It begins with the best of run 2, which clears many times the study's rows here "
+        "(`run-2`). ",
     ),
-    _row(
-        "3",
-        "3: elitist, sigma 0.1",
-        "946 rows after 33 generations (figures 4.3 and 4.4).",
-        946.0,
-        1000,
-        5,
-        33,
-        note=FROM_HAND,
-    ),
-    _row(
-        "4",
-        "4: elitist, sigma 0.05, from the hand-made solution",
-        "2,378 rows after 11 generations (figure 4.4).",
-        2378.0,
-        1000,
-        10,
-        11,
-        note=FROM_HAND,
-    ),
-    _row(
-        "5",
-        "5: elitist, sigma 0.05, from genes of 0.5",
-        "21 rows after 38 generations (figure 4.5).",
+    "3": (946.0, FROM_HAND),
+    "4": (2378.0, FROM_HAND),
+    "5": (
         21.0,
-        1000,
-        10,
-        38,
-        note=(
-            "Why the best has a third of the study's rows, and with loops on twice, is not known. "
-        ),
+        "Why the best has a third of the study's rows, and with loops on twice, is not known. ",
     ),
-)
+}
+"""By run: the rows of its best, 0 for no useful result, and a note."""
+CODE: Mapping[str, rows.Code] = {
+    "run-0": (partial(_units, "0"), _sz, _sz_draw),
+    **{
+        f"run-{key}": (partial(_units, key), _search, partial(_draw, *found))
+        for key, found in STUDY_BEST.items()
+    },
+}

@@ -20,11 +20,9 @@ from dovetail_studies.rows import (
     Done,
     Drawn,
     Result,
-    Row,
-    Size,
-    Study,
     Unit,
     by,
+    declared,
     each_seed,
     interval,
     signed,
@@ -266,100 +264,12 @@ def _goal_draw(done: Done) -> Drawn:
     )
 
 
-STUDY = Study(
+STUDY = declared(
     "tetris",
-    "A network of convolutional units in Tetris, learned by CMA-ES",
-    (
-        Row(
-            "handmade",
-            "H: units set by hand",
-            "about 5,200 rows, the mean of 10 games (figure 4.1).",
-            {
-                "quick": Size(
-                    "{games} games, cut at 20,000 pieces", {"games": 2, "most": 20_000}, 1
-                ),
-                "part": Size(
-                    "{games} games, cut at 100,000 pieces", {"games": 20, "most": 100_000}
-                ),
-                "study": Size(
-                    "{games} games (the study: 10), cut at 1,000,000 pieces",
-                    {"games": 20, "most": 1_000_000},
-                ),
-            },
-            _hand_units,
-            _hand,
-            _hand_draw,
-        ),
-        *genome_rows.ROWS,
-        Row(
-            "goal",
-            "The goal: more than 5,200 rows by learning",
-            "not reached by any run.",
-            {
-                "quick": Size(
-                    "population 30, 3 games, 5 generations, {seeds}",
-                    {
-                        "population": 30,
-                        "games": 3,
-                        "generations": 5,
-                        "train most": 20_000,
-                        "again": 5,
-                        "most": 20_000,
-                    },
-                    2,
-                ),
-                "part": Size(
-                    "population 50, 5 games, 15 generations, {seeds}",
-                    {
-                        "population": 50,
-                        "games": 5,
-                        "generations": 15,
-                        "train most": 200_000,
-                        "again": 10,
-                        "most": 200_000,
-                    },
-                ),
-                "study": Size(
-                    "population 100, 10 games, 30 generations, {seeds}",
-                    {
-                        "population": 100,
-                        "games": 10,
-                        "generations": 30,
-                        "train most": 1_000_000,
-                        "again": 20,
-                        "most": 1_000_000,
-                    },
-                ),
-            },
-            partial(each_seed, {}),
-            _goal,
-            _goal_draw,
-            sized=False,
-        ),
-        Row(
-            "literature",
-            "Players of the literature",
-            "13 players, 30 to 480,000,000 rows (the most with two pieces known).",
-            {
-                "quick": Size(
-                    "{games} games, cut at 10,000 pieces", {"games": 2, "most": 10_000}, 1
-                ),
-                "part": Size(
-                    "{games} games, cut at 100,000 pieces", {"games": 20, "most": 100_000}
-                ),
-                "study": Size(
-                    "{games} games, cut at 1,000,000 pieces", {"games": 20, "most": 1_000_000}
-                ),
-            },
-            _literature_units,
-            _literature,
-            _literature_draw,
-            sized=False,
-        ),
-    ),
-    (
-        "Boards are 20 x 10 unless a line says otherwise. Candidates of a generation play the same "
-        "games. The study searched with the loops of its units switched off. Runs 0 to 5 are each "
-        "made twice, with loops off and with loops on."
-    ),
+    {
+        "handmade": (_hand_units, _hand, _hand_draw),
+        **genome_rows.CODE,
+        "goal": (partial(each_seed, {}), _goal, _goal_draw),
+        "literature": (_literature_units, _literature, _literature_draw),
+    },
 )

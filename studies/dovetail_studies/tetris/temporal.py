@@ -28,7 +28,7 @@ Array = NDArray[Any]
 
 
 @njit(cache=True, nogil=True)
-def gather(
+def game(
     height: int,
     width: int,
     pieces: Array,
@@ -39,18 +39,21 @@ def gather(
     avoid: bool,
     trace: float,
     discount: float,
+    rates: Array,
     matrix: Array,
     vector: Array,
 ) -> tuple[int, int, bool]:
-    """Play one game and add what least squares need to know of it.
+    """Play one game and learn by TD(lambda) with accumulating traces after each placement, or add
+    what least squares need to know of it.
 
     Args:
         height, width, pieces, most, seed, kind, avoid: as ``kernels.play``.
-        weights: of the value, by which the game is played.
+        weights: of the value, by which the game is played; float64, changed by TD.
         trace: lambda.
         discount: of the rows to come.
-        matrix: A; float64, shape (features, features).
-        vector: b; float64, shape (features,).
+        rates: the step size of each weight; empty for least squares.
+        matrix: A; float64, shape (features, features), changed by least squares.
+        vector: b; float64, shape (features,), changed by least squares.
 
     Returns:
         as ``kernels.play``.
@@ -75,73 +78,20 @@ def gather(
         take(words, count, chosen, columns)
         cleared = ends[chosen, 0]
         over = ends[chosen, 1] != 0
-        if placed:
-            for i in range(features):
-                change[i] = last[i] - (0.0 if over else discount * out[chosen, i])
-            for i in range(features):
-                vector[i] += eligible[i] * cleared
-                for j in range(features):
-                    matrix[i, j] += eligible[i] * change[j]
-        for i in range(features):
-            last[i] = out[chosen, i]
-            eligible[i] = trace * discount * eligible[i] + last[i]
-        lines += cleared
-        placed += 1
-    return lines, placed, over
-
-
-@njit(cache=True, nogil=True)
-def learn(
-    height: int,
-    width: int,
-    pieces: Array,
-    most: int,
-    seed: int | np.uint64,
-    kind: int,
-    weights: Array,
-    avoid: bool,
-    trace: float,
-    discount: float,
-    rates: Array,
-) -> tuple[int, int, bool]:
-    """Play one game and learn by TD(lambda) with accumulating traces after each placement.
-
-    Args:
-        height, width, pieces, most, seed, kind, avoid: as ``kernels.play``.
-        weights: of the value; float64, changed.
-        trace: lambda.
-        discount: of the rows to come.
-        rates: the step size of each weight.
-
-    Returns:
-        as ``kernels.play``.
-    """
-    features = weights.shape[0]
-    columns = np.zeros(width, np.int64)
-    words = room(width)
-    state = np.zeros(1, np.uint64)
-    state[0] = np.uint64(seed)
-    out = np.empty((4 * width, size(ALL, width)), np.float64)
-    ends = np.empty((4 * width, 2), np.int64)
-    last = np.zeros(features)
-    eligible = np.zeros(features)
-    lines = 0
-    placed = 0
-    over = False
-    while not over and (most == 0 or placed < most):
-        piece = pieces[draw(state, pieces.shape[0])]
-        count = described(columns, piece, height, kind, words, out, ends)
-        chosen = best(count, out, ends, weights, 1 / discount, avoid)
-        take(words, count, chosen, columns)
-        cleared = ends[chosen, 0]
-        over = ends[chosen, 1] != 0
-        if placed:
+        if placed and rates.shape[0]:
             error = float(cleared)
             for i in range(features):
                 after = 0.0 if over else discount * out[chosen, i]
                 error += weights[i] * (after - last[i])
             for i in range(features):
                 weights[i] += rates[i] * error * eligible[i]
+        elif placed:
+            for i in range(features):
+                change[i] = last[i] - (0.0 if over else discount * out[chosen, i])
+            for i in range(features):
+                vector[i] += eligible[i] * cleared
+                for j in range(features):
+                    matrix[i, j] += eligible[i] * change[j]
         for i in range(features):
             last[i] = out[chosen, i]
             eligible[i] = trace * discount * eligible[i] + last[i]

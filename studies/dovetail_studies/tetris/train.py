@@ -22,6 +22,8 @@ from dovetail_studies.tetris.sliding import Sliding
 
 Array = NDArray[Any]
 Vary = Literal["weights", "genome"]
+NOTHING: Array = np.empty(0)
+"""The step sizes of least squares, and its vector in TD."""
 LARGEST = 1e9
 """A weight beyond this means that learning diverged."""
 TEST = 1 << 20
@@ -242,33 +244,14 @@ def least_squares(
         ridge: what is added to the diagonal.
         part: how far the weights move to the fitted ones, from 0 to 1.
     """
-    game = trials.game
     weights = start.astype(np.float64)
     for generation in range(generations):
         matrix: Array = np.zeros((len(weights), len(weights)))
         vector: Array = np.zeros(len(weights))
-        pieces = 0
-        lines = []
-        for seed in games.seeds(trials.seed, generation, trials.each):
-            cleared, placed, _ = temporal.gather(
-                game.height,
-                game.width,
-                game.numbers(),
-                game.most,
-                seed,
-                KINDS[value.features],
-                weights,
-                value.avoid,
-                value.trace,
-                value.discount,
-                matrix,
-                vector,
-            )
-            pieces += placed
-            lines.append(cleared)
+        played = _played(value, trials, generation, weights, NOTHING, matrix, vector)
         fitted = temporal.solve(matrix, vector, ridge)
         weights = weights + part * (fitted - weights)
-        yield _tried(value, weights, trials, generation, float(np.mean(lines)), pieces)
+        yield _tried(value, weights, trials, generation, *played)
 
 
 def scales(features: Features, start: Array, trials: Trials) -> Array:
@@ -284,7 +267,8 @@ def scales(features: Features, start: Array, trials: Trials) -> Array:
     # With a discount that leaves nothing of the next board, A is the sum of phi phi'.
     for seed in games.seeds(trials.seed, 2 * TEST, trials.each):
         played = (game.height, game.width, game.numbers(), game.most, seed, KINDS[features])
-        pieces += temporal.gather(*played, start, True, 0.0, 1e-12, matrix, vector)[1]
+        given = (start, True, 0.0, 1e-12, NOTHING)
+        pieces += temporal.game(*played, *given, matrix, vector)[1]
     return np.sqrt(np.maximum(matrix.diagonal() / max(pieces, 1), 1.0))
 
 
@@ -309,33 +293,37 @@ def temporal_differences(
     Raises:
         DovetailError: the weights grow without bound.
     """
-    game = trials.game
     weights = start.astype(np.float64)
     for generation in range(generations):
         rates = rate(generation) / (len(weights) * sizes**2)
-        pieces = 0
-        lines = []
-        for seed in games.seeds(trials.seed, generation, trials.each):
-            cleared, placed, _ = temporal.learn(
-                game.height,
-                game.width,
-                game.numbers(),
-                game.most,
-                seed,
-                KINDS[value.features],
-                weights,
-                value.avoid,
-                value.trace,
-                value.discount,
-                rates,
-            )
-            pieces += placed
-            lines.append(cleared)
+        none: Array = np.empty((0, 0))
+        played = _played(value, trials, generation, weights, rates, none, NOTHING)
         if not np.isfinite(weights).all() or np.abs(weights).max() > LARGEST:
             raise DovetailError(
                 f"TD has diverged in generation {generation + 1}; take a smaller rate"
             )
-        yield _tried(value, weights, trials, generation, float(np.mean(lines)), pieces)
+        yield _tried(value, weights, trials, generation, *played)
+
+
+def _played(
+    value: Value,
+    trials: Trials,
+    generation: int,
+    weights: Array,
+    rates: Array,
+    matrix: Array,
+    vector: Array,
+) -> tuple[float, int]:
+    """Play the games of a generation, from which is learned; return mean rows and pieces."""
+    game, numbers = trials.game, trials.game.numbers()
+    lines, pieces = [], 0
+    for seed in games.seeds(trials.seed, generation, trials.each):
+        board = (game.height, game.width, numbers, game.most, seed, KINDS[value.features])
+        how = (weights, value.avoid, value.trace, value.discount)
+        cleared, placed, _ = temporal.game(*board, *how, rates, matrix, vector)
+        lines.append(cleared)
+        pieces += placed
+    return float(np.mean(lines)), pieces
 
 
 def _tried(
