@@ -24,7 +24,7 @@ TINY = {
     "connect_four": {"games": 20, "positions": 5, "tests": 2},
     "rlgame": {"games": 10, "tests": 1},
     "amazons": {"games": 2},
-    "amazons-territory": {"games": 2, "league": 20},
+    "amazons-territory": {"games": 2},
     "dominion": {"games": 2_000, "again": 200},
     "tetris": {"population": 10, "each": 1, "generations": 2, "low": 1, "high": 1, "most": 500},
     "tetris-trainers": {"percent": 1, "low": 1, "high": 1, "most": 500},

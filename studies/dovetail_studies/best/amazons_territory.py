@@ -123,9 +123,8 @@ def _draw(done: rows.Done) -> rows.Drawn:
     )
     tested = [result for _, result in done]
     count, distinct = (sum(each[name] for each in tested) for name in ("games", "distinct"))
-    learning = sum(each["trained"] for each in tested)
-    text = f"{distinct:,} of {count:,} after training"
-    return rows.Drawn(COLUMNS, lines, count + learning, text, (), note)
+    text = f"{distinct:,} of {count:,}; those of the league are not among them"
+    return rows.Drawn(COLUMNS, lines, count, text, (), note)
 
 
 CODE: rows.Code = (_units, _work, _draw)
