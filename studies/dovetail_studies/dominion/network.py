@@ -82,7 +82,7 @@ def _draw(done: rows.Done) -> rows.Drawn:
         f"{TRAINED.capitalize()}, and a purchase earns its victory points. Who begins is drawn. "
         "Rewarded for winning, which it never does against Money, it learned in two of five "
         "trainings only, and with other rates it forgot again after a thousand games. A win is "
-        f"worth 1 point, a draw a half, a game that {TABLE['max_rounds']} rounds do not end nothing. "
+        f"worth 1 point, a draw a half, a game of more than {TABLE['max_rounds']} rounds nothing. "
         "The table of [two players](#two-players-versions-12-140-and-145) learns from millions of "
         "games, which take it as long as thousands take the network."
     )

@@ -33,8 +33,9 @@ class AmazonsTerritory(Agent[AmazonsTerritoryParameters]):
     """Amazons by alpha-beta over territory: the squares that each side reaches first.
 
     Territory is counted by queen's and by king's moves (t1 and t2 of Lieberum 2005, with his c1 and
-    c2), the second as far as squares are in dispute.  It plays the environment ``amazons`` with
-    whole moves as actions, on any board; equal moves are drawn at random.
+    c2); the more squares are in dispute, the more the others count beside t1.  It plays the
+    environment ``amazons`` with whole moves as actions, on any board; equal moves are drawn at
+    random.
     """
 
     name = "amazons-territory"
@@ -45,7 +46,8 @@ class AmazonsTerritory(Agent[AmazonsTerritoryParameters]):
         space = seat.spec.observation_spaces[0]
         if not isinstance(space, Box) or space.shape[0] != 3:
             raise DovetailError(
-                'amazons-territory needs whole moves; set the environment\'s option action to "move"'
+                "amazons-territory needs whole moves; set the environment's option action to "
+                '"move"'
             )
         self._geometry = AmazonsGeometry(*space.shape[1:])
         self._search = AmazonsSearch(np.zeros(FEATURES), 1.0, False, territory.WON)

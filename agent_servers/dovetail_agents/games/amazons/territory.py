@@ -1,7 +1,8 @@
 """Amazons by territory: which squares each side reaches first, by queen's and by king's moves.
 
-The features are those of Lieberum (2005), after Müller and Tegos (2002): t1 and t2 count the squares
-that a side reaches in fewer moves of a queen and of a king, c1 and c2 how much nearer it is to them.
+The features are those of Lieberum (2005), after Müller and Tegos (2002): t1 and t2 count the
+squares that a side reaches in fewer moves of a queen and of a king, c1 and c2 say how much nearer
+it is.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dovetail_agents.games.amazons.kernels import (
 FAR = 60
 """The distance of a square that a side cannot reach."""
 FIRST = 0.2
-"""What a square that both reach in as many moves is worth to the side to move; of ours."""
+"""The worth to the side to move of a square that both reach in as many moves; a value of ours."""
 WON = 1000.0
 """Above the values of all positions that are not over."""
 HALVES: Array = 0.5 ** np.arange(FAR + 1)
@@ -70,7 +71,7 @@ def distances(board: Array, amazons: Array, geometry: Array, king: bool, found: 
 def features(work: Work, mover: int, found: Array) -> None:
     """Write t1, t2, c1, c2 as player 0 sees them, and the share of free squares in dispute.
 
-    A square is in dispute as far as both sides reach it in about as many moves of a queen:
+    A square is in dispute by how alike the moves of a queen are that both sides need to reach it:
     2 to the power of minus the difference (Lieberum's w, here divided by the free squares).
 
     Args:
