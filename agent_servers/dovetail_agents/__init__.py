@@ -1,1 +1,1 @@
-"""Agents, one module a learner or player, and bridges to players of other kinds."""
+"""Agents: learners and players, for any game or for one."""

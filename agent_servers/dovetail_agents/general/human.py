@@ -20,7 +20,7 @@ MANY = 60
 
 
 class PersonLeft(DovetailError):
-    """The person at the terminal does not play on."""
+    """The person at the terminal has left the game."""
 
 
 class Human(Agent):

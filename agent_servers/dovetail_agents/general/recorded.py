@@ -1,4 +1,4 @@
-"""A player that plays a recorded game again."""
+"""A player that repeats a recorded game."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A player that plays what it was told to, decision by decision."""
+"""A player of a given list of actions."""
 
 from __future__ import annotations
 

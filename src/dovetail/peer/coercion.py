@@ -1,4 +1,4 @@
-"""Values as users write them, made what the contract has where their meaning is plain."""
+"""Converts values as users write them to the contract's types, if their meaning is clear."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LISTED = "give a list of actions, or a mask as bytes or as an array of bools"
 
 
 def number(value: Any) -> Any:
-    """Return an integer if a value is plainly one, such as an array of one integer; else the value.
+    """Convert a value that is clearly an integer, such as an array of one; return others unchanged.
 
     >>> number(np.int64(3)), number(np.array([3])), number(True), number(3.0)
     (3, 3, True, 3.0)
@@ -89,7 +89,7 @@ def legal(value: Any) -> list[int] | bytes | None:
 
 
 def listed(value: Iterable[Any]) -> list[Any]:
-    """Return a list of what an iterable yields.
+    """Return an iterable as a list.
 
     Raises:
         DovetailError: it yields more than ``MAX_VALUES`` values.

@@ -22,7 +22,7 @@ Step = str | int
 
 @dataclass(frozen=True, slots=True)
 class ConfigSource:
-    """A TOML file with what was put into it from elsewhere."""
+    """A TOML file with the values that overrides put into it."""
 
     path: Path
     overrides: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class ConfigSource:
 
 
 class _Long(Exception):
-    """A statement has more lines than are looked at."""
+    """A statement is longer than the lines examined."""
 
 
 def _parsed(lines: list[str], number: int) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _parsed(lines: list[str], number: int) -> dict[str, Any]:
 
 
 def _depth(table: Any, steps: tuple[Step, ...]) -> int:
-    """Return how many steps of a place exist."""
+    """Return the number of steps of a path that exist."""
     for number, step in enumerate(steps):
         try:
             table = table[step]

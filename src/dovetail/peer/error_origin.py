@@ -1,4 +1,4 @@
-"""Errors of a user's own code, for the person who wrote it and for the peer that asked."""
+"""Errors in a user's code, described for its author and for the peer that made the request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _seen: dict[str, None] = {}
 
 
 def _mine(frame: traceback.FrameSummary) -> bool:
-    """Return whether a frame is neither ours nor a library's."""
+    """Return whether a stack frame is in neither Dovetail nor a library."""
     if frame.filename.startswith("dovetail/"):  # compiled modules name their sources so
         return False
     file = os.path.realpath(frame.filename) if os.sep in frame.filename else frame.filename

@@ -1,4 +1,4 @@
-"""The opening book of Connect Four: exact scores of early positions, one a line of text.
+"""The opening book of Connect Four: exact scores of early positions, one per line.
 
 A line has columns, numbered from 1 as in Pons' test sets, and the score of the position that they
 lead to.  Of a position and its mirror image it has one.  ``build`` makes it.

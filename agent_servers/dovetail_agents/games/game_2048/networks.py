@@ -1,4 +1,4 @@
-"""n-tuple networks for 2048: which squares each table looks at.
+"""n-tuple networks for 2048: the squares of each table.
 
 ``lines`` is the 17 four-tuples of Szubert and Jaskowski (2014), each with a table of its own.
 ``fives`` and ``sixes`` sample symmetrically (the same paper): each table is looked up for every

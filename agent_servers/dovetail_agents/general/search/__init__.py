@@ -1,1 +1,1 @@
-"""Players that search: alpha-beta and Monte Carlo, over any game whose environment can be asked."""
+"""Players that search: alpha-beta and Monte Carlo, in any game that supports lookahead."""

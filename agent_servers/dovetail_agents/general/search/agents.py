@@ -24,7 +24,7 @@ from dovetail_agents.general.search.tree import LocalRules, Node, Search, asked,
 
 
 class SearcherParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters that all players that search have."""
+    """The parameters shared by all players that search."""
 
     source: Annotated[
         Literal["auto", "rules", "lookahead"],

@@ -39,7 +39,7 @@ class _Play:
 
 
 class Group:
-    """The seats of an instance in a group; ``name`` is what others call its type."""
+    """The seats of an instance in a group; ``name`` is the public name of its type."""
 
     def __init__(
         self,
@@ -304,7 +304,7 @@ class Group:
 
 
 def _unasked(generator: GeneratorType[Any, Any, Any]) -> Any:
-    """Return the action of an agent that could ask with ``Lookahead``, and does not.
+    """Return the action of a generator ``step`` that yields no ``Lookahead``.
 
     Raises:
         DovetailError: it asks.

@@ -1,4 +1,4 @@
-"""The program around agents: messages of the broker in, messages to the broker out."""
+"""Hosts agents: takes messages from the broker and returns the answers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _Play:
 
 
 class _Thought:
-    """A decision whose agent has asked the environment and waits for the answer."""
+    """A decision whose agent is waiting for the answer to a ``Lookahead``."""
 
     __slots__ = ("decision", "generator", "play", "question", "seq")
 
@@ -527,7 +527,7 @@ def _notice(body: Any) -> None:
 
 
 def agent_name(agent: Agent) -> str:
-    """Return what others call an agent's type."""
+    """Return the public name of an agent's type."""
     return type_name(type(agent))
 
 

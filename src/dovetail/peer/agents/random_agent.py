@@ -1,4 +1,4 @@
-"""A player that does anything that is legal."""
+"""A player of random legal actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws from ``random.Random``: members of action spaces, and the best of equals."""
+"""Random draws: members of action spaces, and ties between the best."""
 
 from __future__ import annotations
 
