@@ -350,7 +350,7 @@ def test_a_label_and_names_of_a_run_are_names(wrong: dict[str, Any]) -> None:
     [
         m.Run(2, "game", agents=["p0", "p1"], label="a\nb"),
         m.Run(2, "game", agents=["p0", "p1"], names=["me", "\x1b[2Jyou"]),
-        m.ExperimentCreate(2, "p0", state_name="a\u2028b"),
+        m.ExperimentCreate(2, "p0", state_name="a\u202db"),
     ],
 )
 def test_names_that_others_read_have_no_control_characters(request_: m.Message) -> None:

@@ -110,7 +110,7 @@ def test_no_entrant_takes_a_name_that_another_needs(core: Core) -> None:
     assert {each["name"]: each.get("address") for each in peers}["ann/north"] == "10.0.0.7"
 
 
-@pytest.mark.parametrize("name", ["\x1b[2J", "a\nb", "\x9b31m", "\x7f"])
+@pytest.mark.parametrize("name", ["\x1b[2J", "a\nb", "\x9b31m", "\x7f", "a\u202egpj", "\u2066b"])
 def test_what_a_terminal_would_obey_is_in_no_name(core: Core, name: str) -> None:
     offer = [m.Offer(name)]
     for hello in (

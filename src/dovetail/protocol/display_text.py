@@ -13,8 +13,9 @@ OBEYED = re.compile(
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
 """Characters that a terminal obeys rather than shows, without line ends and tabs."""
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""Characters that no name has: what a terminal obeys, and what ends a line."""
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Characters that no name has: what a terminal obeys, what ends a line, and what turns the reading
+order, so that a name looks like another's."""
 _ORDER = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that change the reading order, and surrogates."""
 MAX_LINE = 2000
