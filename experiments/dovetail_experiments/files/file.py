@@ -607,8 +607,7 @@ def made(
 
 
 def place_of(file: ExperimentFile, part: Part) -> tuple[str, int]:
-    """Return the place in a file of a part, or of what a stage is played for: a list, and the
-    number there."""
+    """Return the place of a part in its file, as the name of a list and an index."""
     if isinstance(part, Pairing | Tournament):
         name = part.tournament if isinstance(part, Pairing) else part.name
         return _numbered("tournaments", file.tournaments, name)

@@ -19,7 +19,7 @@ Sync = Literal["none", "batch", "always"]
 """When what is written is forced to the device: whenever the system likes, which survives the death
 of the broker but not a loss of power; within ``BATCH`` seconds; before any peer is told of it."""
 BATCH = 1.0
-"""Seconds that a loss of power may cost with ``batch``."""
+"""Maximum seconds of data that a power failure may cost with ``batch``."""
 
 
 class AppendFile:
@@ -75,7 +75,7 @@ class AppendFile:
         """Write at the end.
 
         Raises:
-            OSError: the disk refuses; nothing of ``data`` counts as written.
+            OSError: the write failed; no part of ``data`` counts as written.
         """
         begun = self._end
         try:

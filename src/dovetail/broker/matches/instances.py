@@ -129,5 +129,5 @@ class Instances(BrokerPart):
         return list(self._at.get(peer, {}).values())
 
     def made_for(self, experiment: Peer) -> list[Instance]:
-        """Return those that an experiment had made."""
+        """Return the instances that an experiment created."""
         return [each for each in self._all.values() if each.owner is experiment]

@@ -37,7 +37,7 @@ class SeatClock:
         self.last: float | None = None
         """Seconds of the last answer."""
         self.seconds = 0.0
-        """Seconds of all answers."""
+        """The total time of all answers, in seconds."""
         self.sent = 0.0
         self.deadline = FOREVER
         """When the answer that is owed is overdue."""
