@@ -439,8 +439,9 @@ class Experiment(Closing):
         Args:
             environment: the name of an offered environment.
             agents: for each seat an agent from ``create``, or the name of a program that is one
-                agent. **options: any of the options below; with ``substitutes``, ``on_agent_lost``
-                is ``substitute`` by default.
+                agent.
+            options: any of those below; with ``substitutes``, ``on_agent_lost`` is
+                ``substitute`` by default.
 
         Options:
             agents_seed: The master of the seats' seeds; None derives it from ``seed``, which a
