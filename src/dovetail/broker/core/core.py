@@ -52,8 +52,10 @@ FAILED = "the broker failed at a message; its log says why"
 
 
 def _request(handler: Handler, *, new: bool = True) -> Handler:
-    """Return the handler of a request: a repeated one gets the same answer, if ``new`` ones only
-    are for ``handler``; what it raises is the answer."""
+    """Wrap a request handler: a ``ProtocolError`` that it raises becomes the answer.
+
+    Unless ``new`` is False, a repeated request gets its earlier answer and skips ``handler``.
+    """
 
     def handle(peer: Peer, message: Any, now: float) -> None:
         if new and not peer.asks(message.id):
@@ -91,7 +93,7 @@ class Core(BrokerPart):
             *(broker, instances, self._watching, runs, runs.matches, episodes, stacked),
             *(migrations, requests, recovery, self),
         )
-        """All that have state, in the order of a snapshot."""
+        """The parts with state, in the order of a snapshot."""
         everybody: dict[type, Handler] = {
             m.Ping: sessions.on_ping,
             m.Pong: sessions.on_pong,
@@ -135,12 +137,12 @@ class Core(BrokerPart):
                 m.ExperimentMessage: _request(requests.on_message),
             },
         }
-        """By role and type of message: what takes it."""
+        """Handlers by role and message type."""
         self._free = {
             role: {kind: take for kind, take in of.items() if kind not in limits.COSTS}
             for role, of in self._handlers.items()
         }
-        """The same of messages that cost their sender nothing, as those of every turn."""
+        """The handlers of messages that are free of charge, such as every turn's."""
         self._events = broker.events
         self._follows: dict[type, tuple[Follower, ...]] = {
             Ended: (recovery.on_ended, runs.on_ended),
@@ -154,9 +156,9 @@ class Core(BrokerPart):
             Migration: (migrations.on_overdue,),
             Request: (requests.on_overdue,),
         }
-        """By type of event, or of thing that is overdue: the parts that act upon it, in order."""
+        """The parts that act on an event, or on something overdue, in order, by its type."""
 
-    # -- what happened ---------------------------------------------------------------------------
+    # -- input -----------------------------------------------------------------------------------
 
     def receive(self, address: Address, message: m.Message, now: float, size: int = 0) -> None:
         """Handle a message from a connection; ``size`` is its length in bytes, if that is known."""
@@ -172,14 +174,14 @@ class Core(BrokerPart):
             self._dispatch(now)
 
     def _dispatch(self, now: float) -> None:
-        """Act upon the events that were raised, and upon those that follow from them."""
+        """Act on the pending events, and on those that they cause."""
         while self._events:
             event = self._events.popleft()
             for follower in self._follows[type(event)]:
                 follower(event, now)
 
     def _unusual(self, address: Address, message: m.Message, now: float, size: int) -> None:
-        """Handle a `hello`, a message that is charged for, or one that the role must not send."""
+        """Handle a `hello`, a message that costs something, or one that the role must not send."""
         peer, kind = self._connections.get(address), type(message)
         if isinstance(message, m.Hello):
             if peer is None:
@@ -217,7 +219,7 @@ class Core(BrokerPart):
         self.broker.out.messages.append((address, unread(error)))
 
     def failed(self, address: Address, now: float) -> str:
-        """Last resort: disconnect the peer whose frame crashed the broker; return its name."""
+        """Disconnect the peer whose frame crashed the broker, as a last resort; return its name."""
         error, peer = m.Error("crashed", FAILED), self._connections.get(address)
         if peer is not None:
             peer.outbox.tell(error)
@@ -236,7 +238,7 @@ class Core(BrokerPart):
         self._dispatch(now)
 
     def tick(self, now: float) -> None:
-        """Act upon the time: overdue answers, heartbeats, grace periods that are over."""
+        """Handle what is due: late answers, heartbeats, grace periods that have run out."""
         for overdue in self._timers.due(now):
             for follower in self._follows[type(overdue)]:
                 follower(overdue, now)
@@ -265,7 +267,7 @@ class Core(BrokerPart):
         self._dispatch(now)
         self._sessions.close(SHUTDOWN)
 
-    # -- for more than one part ------------------------------------------------------------------
+    # -- errors ----------------------------------------------------------------------------------
 
     def _on_error(self, peer: Peer, error: m.Error, now: float) -> None:
         """Handle an `error` answer."""
@@ -298,7 +300,7 @@ class Core(BrokerPart):
         else:
             peer.complain(error.code, str(error))
 
-    # -- what there is to do ---------------------------------------------------------------------
+    # -- output ----------------------------------------------------------------------------------
 
     def take(self) -> tuple[list[AnyRecord], Said]:
         """Return the records to write and the messages to send."""
@@ -306,23 +308,23 @@ class Core(BrokerPart):
         return records, spread(messages)
 
     def take_shared(self) -> tuple[list[AnyRecord], Said]:
-        """Like ``take``, but with one message for an ``Audience`` of watchers."""
+        """Like ``take``, but address watchers of the same turns as one ``Audience``."""
         broker, out = self.broker, self.broker.out
         records, broker.records = broker.records, []
         messages, out.messages = out.messages, []
         return records, messages
 
-    # -- its state, to continue elsewhere ---------------------------------------------------------
+    # -- snapshots -------------------------------------------------------------------------------
 
     def snapshot(self) -> list[dict[str, Any]]:
-        """Return all that it knows, but the kept states."""
+        """Return the whole state except the stored agent states."""
         return [part.state() for part in self._parts]
 
     def resume(self, states: list[Any]) -> None:
-        """Continue with what ``snapshot`` of another core returned.
+        """Continue from the ``snapshot`` of another core.
 
         Raises:
-            ValueError: it is of other parts, or of other fields.
+            ValueError: its parts or their fields are not those of this version.
         """
         fields = [list(state) if isinstance(state, dict) else state for state in states]
         if fields != [list(part.STATE) for part in self._parts]:
@@ -331,7 +333,7 @@ class Core(BrokerPart):
             part.take_over(state)
 
     def rewatch(self) -> None:
-        """Watch every deadline again, in an order that depends on nothing but the state."""
+        """Rebuild the timers, in an order that depends on the state alone."""
         self._timers.heap.clear()
         episodes, runs = self._episodes, self.runs
         for part in (runs.matches, runs.stacked, episodes.migrations, self._requests):
@@ -339,7 +341,7 @@ class Core(BrokerPart):
                 self._timers.rewatch(timed)
 
     def restarted(self, now: float) -> None:
-        """Handle a restart: all connections are gone."""
+        """Handle a restart, which broke all connections."""
         self._sessions.restarted(now)
         self._episodes.restarted(now)
         self.runs.stacked.restarted(now)
@@ -348,7 +350,7 @@ class Core(BrokerPart):
     # -- for the shell ---------------------------------------------------------------------------
 
     def deadline(self) -> float:
-        """Return when ``tick`` must be called at the latest."""
+        """Return the latest time at which ``tick`` must be called."""
         heap = self._timers.heap
         return heap[0][0] if heap and heap[0][0] < self._heartbeat else self._heartbeat
 

@@ -1,4 +1,4 @@
-"""Decodes frames for the core, each as a message that the role of its sender may send."""
+"""Decodes frames for the core, accepting only what the sender's role may send."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from dovetail.protocol.messages import Action, Turn
 log = logging.getLogger("dovetail.broker")
 
 AT_ONCE = 16
-"""Frames taken from an unauthenticated connection before looking whether it was closed."""
+"""Frames taken from an unauthenticated connection between checks that it is still open."""
 LARGE = 1 << 12
-"""Bytes of a frame that comes alone in its half of a burst."""
+"""Frames above this many bytes are handled one at a time."""
 
 
 def halves(frames: list[bytes], several: bool) -> list[list[bytes]]:
     """Split a burst of frames so that the first half is answered early.
 
-    Otherwise all matches move together from one program to the next, and only one of them works.
-    Without ``several`` cores only one works anyhow, and what came is not split.
+    Otherwise all matches move from program to program in step, and only one program works at a
+    time.  Without ``several`` cores that is so anyway, and the burst stays whole.
     """
     if not several or len(frames) < 2:
         return [frames]
@@ -41,7 +41,7 @@ class Intake:
     """Decodes the frames that a core receives.
 
     Args:
-        core: its present limits bound the frames.
+        core: the core to feed; its limits bound the frames.
     """
 
     def __init__(self, core: Core) -> None:
@@ -52,7 +52,7 @@ class Intake:
     def take(self, address: Address, frames: Iterable[bytes], now: float) -> None:
         """Hand the core a burst of frames from a connection.
 
-        A frame that crashes the core, by a mistake of ours, costs its sender the session.
+        A frame that crashes the core (a bug) costs its sender the session.
         """
         core = self._core
         decode = self._decoders[core.role(address)].decode
@@ -98,6 +98,6 @@ class Intake:
 
 @cache
 def _decoders(limits: m.Limits) -> Mapping[str | None, codec.Decoder[Any]]:
-    """Return what reads the frames of a peer, by its role; None before its ``hello``."""
+    """Return the decoders of peers' frames, by role; None before ``hello``."""
     accepted = [(None, codec.BEFORE_HELLO), *codec.AT_BROKER.items()]
     return {role: codec.Decoder(accepts, limits) for role, accepts in accepted}

@@ -1,4 +1,4 @@
-"""Peers in the broker's own program."""
+"""Peers that live in the broker's process."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from dovetail.protocol.scenes import Scene
 from dovetail.protocol.tensors import DTYPES
 
 _AROUND = 1024
-"""Bytes of a turn or a view in a frame beside its array and its lists, at most."""
+"""An upper bound for the encoded bytes of a turn or view without its array and lists."""
 _ARRAY = np.ndarray
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 _SMALL = 1 << 62
 _TRAVEL = {id(np.dtype(name)) for name in DTYPES} if sys.byteorder == "little" else set()
-"""NumPy's own dtypes that arrive as they are."""
+"""The ids of NumPy dtypes that need no conversion."""
 _WRONG = (*codec.UNSENDABLE, *codec.UNREADABLE)
 _encode = codec.encode
 _flat = Decoder(list[bool | int | float]).decode
 _numbers = Decoder(list[int]).decode
 _scores = Decoder(list[float]).decode
 _SCENE_DEPTH = 8
-"""Levels of a turn whose scenes have what their types say, and numbers for actions."""
+"""Nesting depth of a turn with a well-typed scene whose actions are numbers."""
 _scene = Decoder(Scene, ext_hook=codec.extension).decode
 
 
 class Local:
-    """A peer in this program.
+    """A peer in this process.
 
     Args:
-        host: what answers; None for a peer that reads its ``inbox``.
+        host: answers its messages; None for a peer that reads its ``inbox``.
     """
 
     reliable = True
@@ -49,10 +49,10 @@ class Local:
     def __init__(self, host: Host | None = None) -> None:
         self.host = host
         self.inbox: deque[m.Message] = deque()
-        """Messages that a peer without a host has received."""
+        """Messages received by a peer without a host."""
 
     def frame(self, message: m.Message | bytes, core: Core) -> bytes:
-        """Return the frame of a message from this peer, or of what goes in its place."""
+        """Return the frame of a message from this peer, or of an error if it cannot be sent."""
         if isinstance(message, bytes):
             return message
         if self.host is None:
@@ -72,14 +72,14 @@ class Local:
 
 
 def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
-    """Return what arrives of a turn; None if that must be seen from its frame.
+    """Return a turn as the broker would decode it; None if it must be encoded to find out.
 
-    Turns whose observations are plainly numbers, lists of them, ASCII text or arrays skip the
-    frame, which takes long; with ASCII text and scenes of the game beside them, too.
+    A shortcut for turns whose observations are numbers, lists of numbers, ASCII text or arrays,
+    with or without ASCII text and scenes beside them: encoding and decoding take long.
 
     Args:
-        turn: of rules in this program.
-        limits: of frames.
+        turn: from an environment in this process.
+        limits: the broker's limits of frames.
     """
     said: Any = turn  # what rules return is not always what the types say
     seats: Any = said.seats
@@ -176,8 +176,7 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
 
 
 def _drawn(scene: Any, limits: m.Limits) -> bytes | None:
-    """Return the bytes of a scene that is what its types say; None if that must be seen from its
-    frame."""
+    """Return the bytes of a well-typed scene; None if it must be decoded to find out."""
     if type(scene) is not Scene or limits.depth < _SCENE_DEPTH:
         return None
     try:
@@ -191,7 +190,7 @@ def _drawn(scene: Any, limits: m.Limits) -> bytes | None:
 
 
 def _arriving(view: View) -> np.ndarray[Any, Any]:
-    """Return a view's array as it arrives: read-only, and a copy unless the view alone has it."""
+    """Return a view's array, read-only, and copied unless the view holds the only reference."""
     if (
         _holders(view) == _ALONE
         and view.observation.base is None
@@ -205,7 +204,7 @@ def _arriving(view: View) -> np.ndarray[Any, Any]:
 
 
 def _holders(view: View) -> int:
-    """Return how many hold a view's observation, and a constant."""
+    """Return the reference count of a view's observation, plus a constant."""
     return getrefcount(view.observation)
 
 
@@ -213,7 +212,7 @@ _ALONE = _holders(View(0, np.zeros(1)))
 
 
 def plain(action: m.Action) -> bool:
-    """Return whether an action arrives as it is: a number, and nothing beside it."""
+    """Return whether an action is a plain number with nothing beside it."""
     chosen = action.action
     return (
         type(chosen) is int

@@ -1,6 +1,6 @@
 """Append-only files that survive a crash.
 
-A write counts once it is in the page cache; forcing it to the device guards against power loss.
+A write counts once it is in the page cache; syncing it to the device guards against power loss.
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ from dovetail.peer import locking
 from dovetail.protocol.errors import DovetailError
 
 Sync = Literal["none", "batch", "always"]
-"""When what is written is forced to the device: whenever the system likes, which survives the death
-of the broker but not a loss of power; within ``BATCH`` seconds; before any peer is told of it."""
+"""When writes are synced to the device: ``none`` leaves it to the system, which survives a crash of
+the broker but not a power failure; ``batch`` is within ``BATCH`` seconds; ``always`` is before any
+peer is told."""
 BATCH = 1.0
-"""Maximum seconds of data that a power failure may cost with ``batch``."""
+"""Maximum seconds of data that a power failure can cost with ``batch``."""
 
 
 class AppendFile:
-    """An append-only file.  A failed write is cut off and repeated from where it began.
+    """An append-only file.  A failed write is cut off, and repeated from where it began.
 
     Args:
-        path: of the file.
-        title: what it begins with if it is new.
-        end: where the next write goes.
-        sync: see ``Sync``.
-        mode: who may read it.
-        locked: its descriptor from ``lock``, which it closes; None locks it.
-        over: False to cut off what is beyond the end; True to write over it, since the system gives
-            and takes back the memory of a new file more slowly than it copies into an old one.
+        path: its place.
+        title: the first bytes of a new file.
+        end: the offset of the next write.
+        sync: when to sync to the device.
+        mode: its permission bits.
+        locked: its descriptor from ``lock``, which the object then owns; None locks the file.
+        over: True to overwrite what follows ``end`` instead of truncating: the system copies into
+            old pages faster than it allocates new ones.
 
     Raises:
-        DovetailError: another process writes this file.
+        DovetailError: another process is writing the file.
         OSError: it cannot be written.
     """
 
@@ -72,10 +73,10 @@ class AppendFile:
             self._forcing.start()
 
     def append(self, data: bytes) -> None:
-        """Write at the end.
+        """Append data.
 
         Raises:
-            OSError: the write failed; no part of ``data`` counts as written.
+            OSError: the write failed, and no part of ``data`` counts as written.
         """
         begun = self._end
         try:
@@ -97,7 +98,7 @@ class AppendFile:
         self._end += written
 
     def _cut(self) -> None:
-        """Remove what a failed write has left behind, so that no reader finds a part of it."""
+        """Remove what a failed write left behind, so that no reader meets half a record."""
         with contextlib.suppress(OSError):
             os.ftruncate(self._file, self._end)
 
@@ -112,7 +113,7 @@ class AppendFile:
             self._closed.wait(BATCH / 2)
 
     def begin(self, data: bytes) -> None:
-        """Write where the file begins, and force that alone to the device.
+        """Write at offset 0, and sync only that to the device.
 
         Raises:
             OSError: the disk refuses.
@@ -126,7 +127,7 @@ class AppendFile:
             os.close(forced)
 
     def force(self) -> None:
-        """Force everything to the device.
+        """Sync everything to the device.
 
         Raises:
             OSError: it refuses.
@@ -134,7 +135,7 @@ class AppendFile:
         os.fsync(self._file)
 
     def close(self, *, force: bool = True) -> None:
-        """Force everything to the device, unless it is of no use any more, and close."""
+        """Close the file, by default after syncing it to the device."""
         self._closed.set()
         self._dirty.set()
         if self._forcing is not None:  # a call under way would keep the file locked beyond its end
@@ -148,16 +149,16 @@ class AppendFile:
 class MappedFile(AppendFile):
     """An ``AppendFile`` that is memory-mapped, so that small writes need no system call.
 
-    Room is reserved on the disk before it is written to, so that a full disk is an error and no
-    signal.  What is reserved and not used yet is zeros, which a ``logfile`` may end with.
+    Disk space is reserved before it is written to, so that a full disk raises an error and sends no
+    signal.  Reserved bytes are zeros until they are used; a ``logfile`` may end with zeros.
     """
 
     ROOM = 1 << 17
-    """Bytes reserved beyond a write, at most; a reservation costs some 90 us."""
+    """Maximum bytes reserved beyond a write; a reservation takes about 90 us."""
     LARGE = 1 << 12
-    """From this size a system call is cheaper than memory, which faults on each new page."""
+    """From this size a system call is cheaper than the page faults of mapped memory."""
     HUGE = 1 << 16
-    """From this size the reservation would cost as much as the write, which says the same."""
+    """From this size reserving costs as much as writing, which notices a full disk, too."""
 
     def __init__(
         self,
@@ -171,9 +172,9 @@ class MappedFile(AppendFile):
     ) -> None:
         self._map: mmap.mmap | None = None
         self._start = self._room = 0
-        """The part of the file that is mapped."""
+        """The range of the file that is mapped."""
         self._huge = False
-        """True if the last write was huge: the next will be beyond all room, too."""
+        """True if the last write was huge, and so beyond any reservation."""
         super().__init__(path, title, end, sync, mode=mode, over=over)
 
     def _put(self, data: bytes) -> None:
@@ -210,7 +211,7 @@ class MappedFile(AppendFile):
             self._map = None
 
     def close(self, *, force: bool = True) -> None:
-        """Force everything to the device, unless it is of no use any more, and close."""
+        """Close the file, by default after syncing it to the device."""
         if self._map is not None:
             self._unmap()
             if force:
@@ -220,7 +221,7 @@ class MappedFile(AppendFile):
 
 
 class InUse(DovetailError):
-    """The journal at ``path`` is being written by another process."""
+    """Another process is writing the journal at ``path``."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(
@@ -230,10 +231,10 @@ class InUse(DovetailError):
 
 
 def lock(path: Path, mode: int = 0o600) -> int:
-    """Open a file that only one process at a time may write; return its descriptor.
+    """Open a file for exclusive writing; return its descriptor.
 
     Raises:
-        InUse: another process has it.
+        InUse: another process has it open.
         OSError: it cannot be opened.
     """
     try:

@@ -1,4 +1,4 @@
-"""Writes the journal: episodes and stored states are on disk before any peer is told."""
+"""The journal's writer: episodes and stored states reach the disk before any peer is told."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Journal:
         self.shared: set[str] = set()
         """The names of states that any experiment may use."""
         self.next = 1
-        """The lowest number that no record mentions."""
+        """The lowest run or episode number above all recorded ones."""
         self.number = 0
         """The number of the last record."""
         self._waiting: list[bytes] = []
         self._made = str(provenance.here())
         self._told = ""
-        """The software that the journal names last."""
+        """The software named by the latest record that names one."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._open(path, sync)
@@ -61,7 +61,7 @@ class Journal:
             raise DovetailError(f"cannot write the journal {path}: {error.strerror}") from None
 
     def _open(self, path: Path, sync: Sync) -> AppendFile:
-        """Lock the file, read what it has, and return it open for more."""
+        """Lock the file, read it, and return it open for appending."""
         held = lock(path)
         try:
             if version(path) < VERSION:
@@ -85,10 +85,10 @@ class Journal:
         return AppendFile(path, self._framing.head, end, sync, locked=held)
 
     def _read(self, end: int) -> int:
-        """Take in what was written; return where to continue.
+        """Read the records; return the offset at which to append.
 
         Args:
-            end: where the first record begins.
+            end: the offset of the first record.
         """
         for each in entries(self.path):
             if isinstance(each, Damage):
@@ -117,11 +117,11 @@ class Journal:
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """The size of the file in bytes."""
         return self.path.stat().st_size
 
     def states_until(self, number: int) -> dict[str, bytes]:
-        """Return the newest state under each name up to the record of a number."""
+        """Return the newest state under each name, up to the record with a number."""
         found = {}
         for each in entries(self.path):
             if isinstance(each, Damage) or each.number > number:
@@ -131,7 +131,7 @@ class Journal:
         return found
 
     def add(self, records: Sequence[AnyRecord]) -> None:
-        """Have ``flush`` append records."""
+        """Queue records for ``flush``."""
         for record in records:
             record.time = time.time()
             if isinstance(record, EpisodeRecord) and self._made != self._told:
@@ -140,17 +140,17 @@ class Journal:
             self._waiting.append(self._framing.pack(number, codec.encode(record)))
 
     def unwritable(self, error: OSError) -> str:
-        """Return a line for people about an error of ``flush``."""
+        """Return the line to show for an error of ``flush``."""
         return (
             f"cannot write the journal {self.path}: {error.strerror}; "
             "the broker waits until it can be written; make room"
         )
 
     def flush(self) -> None:
-        """Append what was added; what could not be written is tried again by the next call.
+        """Append the queued records; after an error they stay queued.
 
         Raises:
-            OSError: the disk refuses, and nothing of it counts as written.
+            OSError: the disk refuses, and none of them counts as written.
         """
         if self._waiting:
             self._file.append(b"".join(self._waiting))
@@ -158,15 +158,15 @@ class Journal:
             self._waiting.clear()
 
     def write(self, records: Sequence[AnyRecord]) -> None:
-        """Append records; raises what ``flush`` does."""
+        """Append records; raise as ``flush`` does."""
         self.add(records)
         self.flush()
 
     def close(self, following: int = 0) -> None:
-        """Force everything to the device and close.
+        """Sync to the device and close.
 
         Args:
-            following: the number that the broker would give out next; 0 gave out none.
+            following: the next number that the broker would assign; 0 if it assigned none.
         """
         if following > self.next:
             with contextlib.suppress(OSError):
@@ -175,12 +175,12 @@ class Journal:
 
 
 def upgrade(path: Path) -> None:
-    """Write a journal again in the present format, in the place of the old one.
+    """Rewrite a journal in the current format, in place.
 
-    The old file is kept if something in it is damaged, as ``.v1`` or ``.v2``.
+    If any of it is damaged, the old file is kept with the suffix ``.v1`` or ``.v2``.
 
     Raises:
-        DovetailError: it has no checksums and is damaged; or it is in use.
+        DovetailError: it is in use, or has no checksums and is damaged.
         OSError: it cannot be written.
     """
     held = lock(path)
@@ -194,7 +194,7 @@ def upgrade(path: Path) -> None:
 
 
 def _linked(path: Path, name: str) -> Path:
-    """Give a file a second name, or the first free one like it; return that."""
+    """Give a file a second name, numbered if that is taken; return the path."""
     for number in itertools.count():
         other = path.with_name(f"{name}.{number}" if number else name)
         try:
@@ -207,7 +207,7 @@ def _linked(path: Path, name: str) -> Path:
 
 
 def _set_aside(path: Path, end: int) -> None:
-    """Keep what follows a position, since it is about to be cut off."""
+    """Save the bytes after a position to ``.torn``, before they are truncated."""
     with path.open("rb") as file:
         file.seek(end)
         rest = file.read()
@@ -217,16 +217,16 @@ def _set_aside(path: Path, end: int) -> None:
 
 
 def copy(path: Path, to: Path, *, strict: bool = False, compact: bool = False) -> list[Damage]:
-    """Write what can be read of a journal to a file, whole or not at all; return what cannot.
+    """Copy the readable records of a journal atomically; return the damage.
 
     Args:
-        path: of the journal.
-        to: where to write it; may be the same.
-        strict: raise for what is damaged, but for a torn end.
-        compact: leave out states that a later one of the same name replaces.
+        path: the journal.
+        to: the target, which may be the same file.
+        strict: raise for any damage but a torn end.
+        compact: drop states that a later one of the same name replaces.
 
     Raises:
-        DovetailError: it is damaged and ``strict``, or not a journal.
+        DovetailError: it is no journal, or is damaged and ``strict``.
         OSError: it cannot be written.
     """
     last: dict[str, int] = {}

@@ -1,7 +1,7 @@
-"""Encodes graphs of objects as bytes, and decodes them: a closed list of classes, and no code.
+"""Encodes graphs of objects of listed classes as bytes, and decodes them without running code.
 
-This is what a snapshot of the broker's state is written with.  The bytes are data: only classes
-that the caller names are made, their fields are set, and nothing is imported, called or evaluated.
+A snapshot of the broker's state is written with it.  Decoding creates objects of the listed classes
+and sets their fields; it imports, calls and evaluates nothing.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _CONTAINERS: dict[type, str] = {list: "list", dict: "dict", set: "set", deque: "
 
 
 class ObjectCodec:
-    """Writes and reads the objects of some classes.
+    """A codec for the objects of some classes.
 
     Args:
-        classes: by the name that stands for them.
-        fixed: objects that are there already on both sides, by name; they are written as the name.
-        absent: makes what stands for a fixed object that this side does not have.
-        whole: structs of numbers and text only, which msgspec writes and reads much faster.
+        classes: the classes, by the name that is written for them.
+        fixed: objects that exist on both sides, by the name that is written for them.
+        absent: makes a stand-in for a fixed object that this side lacks.
+        whole: structs of numbers and text only, which msgspec encodes much faster.
     """
 
     def __init__(
@@ -49,15 +49,15 @@ class ObjectCodec:
         self._fixed_names = {id(each): name for name, each in fixed.items()}
 
     def encode(self, root: Any) -> bytes:
-        """Return everything that can be reached from an object.
+        """Encode an object and everything reachable from it.
 
         Raises:
-            TypeError: an object is of a class that is not in the list.
+            TypeError: an object's class is not listed.
         """
         nodes: list[Any] = []
         numbers: dict[int, int] = {}
         reached: list[Any] = []
-        """Keeps what is numbered alive, so that no other object gets the same ``id``."""
+        """The numbered objects, kept alive so that their ``id`` is not reused."""
 
         def value(each: Any) -> Any:
             kind = type(each)
@@ -86,7 +86,7 @@ class ObjectCodec:
             return Ext(_REFERENCE, number.to_bytes(4, "big"))
 
         def within(each: Any) -> Any:
-            """Write what belongs to a message by value: nothing else refers to it."""
+            """Encode a part of a message by value, since nothing else refers to it."""
             if type(each) is list:
                 return {"list": [within(part) for part in each]}
             if type(each) is dict:
@@ -117,10 +117,10 @@ class ObjectCodec:
         return codec.encode([top, nodes])
 
     def decode(self, data: bytes) -> Any:
-        """Return the object that ``encode`` was given.
+        """Return the object that was encoded.
 
         Raises:
-            ValueError: the bytes are not such objects.
+            ValueError: the bytes do not encode such objects.
         """
         try:
             return self._decode(data)
@@ -189,7 +189,7 @@ class ObjectCodec:
 
 @cache
 def _fields(kind: type) -> list[str] | None:
-    """Return the names of a class's fields, or None if its objects have a ``__dict__``."""
+    """Return a class's field names; None if its objects have a ``__dict__``."""
     if dataclasses.is_dataclass(kind):
         return [field.name for field in dataclasses.fields(kind)]
     # A compiled class has neither slots nor a ``__dict__``; its attributes are in another order.

@@ -1,8 +1,8 @@
 """Saves the whole state of a core as bytes, and restores it.
 
-Whatever the core comes to know is written, field by field, so that a new field needs nothing here.
-Two things are not: timers, which ``Core.rewatch`` derives again, and agents' kept states, which
-stand in the journal.
+All of the core's state is written, field by field, so that a new field needs no change here.  Two
+things are left out: timers, which ``Core.rewatch`` rebuilds, and stored agent states, which are in
+the journal.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _CLASSES = {
 }
 
 _WHOLE = (messages.Episodes,)
-"""Results that wait until the experiment has them: thousands, where runs play in groups."""
+"""Unconfirmed results of batched runs, of which there can be thousands."""
 
 
 def _fixed(core: Core) -> dict[str, Any]:
@@ -59,26 +59,26 @@ def _fixed(core: Core) -> dict[str, Any]:
 
 
 def write(core: Core, locals_: Mapping[str, Any]) -> bytes:
-    """Return the state of a core that has nothing left to say.
+    """Return the state of a core whose output has been taken.
 
     Args:
-        core: the broker's.
-        locals_: the addresses of peers in this program, by name.
+        core: the core to save.
+        locals_: the addresses of peers in this process, by name.
     """
     core.rewatch()
     return ObjectCodec(_CLASSES, {**_fixed(core), **locals_}, whole=_WHOLE).encode(core.snapshot())
 
 
 def read(data: bytes, core: Core, absent: Callable[[str], Any]) -> None:
-    """Give a new core the state that ``write`` returned.
+    """Restore a core from the bytes that ``write`` returned.
 
     Args:
-        data: the bytes.
-        core: to be given it.
-        absent: returns what stands for the address of a peer in the program that wrote them.
+        data: the bytes to read.
+        core: a new core.
+        absent: returns a stand-in for the address of a peer in the process that wrote them.
 
     Raises:
-        ValueError: the bytes are not that.
+        ValueError: the bytes are no such state.
     """
     core.resume(ObjectCodec(_CLASSES, _fixed(core), absent).decode(data))
     core.rewatch()

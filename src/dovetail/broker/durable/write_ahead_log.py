@@ -1,10 +1,11 @@
-"""Work in progress on disk: a snapshot of the core, and all its input since.
+"""The write-ahead log of work in progress: a snapshot of the core, and all of its input since.
 
-The core is a function of what it takes in.  The shell writes that down before it sends what
-follows from it, so a broker that is killed and started again reaches the same state, down to
-the number of the last frame to each peer; for the peers it is as if their connections had broken.
-The file is a ``logfile``: first a snapshot, then what each commit took in.  Two files take turns:
-the next snapshot is written over the file before the last.  They are private: the secret in them is
+The core is a function of its input.  The shell logs the input before it sends any output, so a
+broker that is killed and restarted reaches the same state, down to the number of the last frame to
+each peer.  To the peers it looks like a broken connection.
+
+The file is a ``logfile``: a snapshot, then one record of input per commit.  Two files alternate: a
+new snapshot is written over the file before the last.  Both are private, since their secret is
 enough to take over a session.
 """
 
@@ -37,51 +38,51 @@ log = logging.getLogger("dovetail.broker")
 
 TITLE = b"dovetail live 2\n"
 _NAME = b"dovetail live "
-"""The beginning of the title in every version."""
+"""The start of the title in every version."""
 GROWTH = 8 << 20
-"""Bytes after which a new snapshot takes the place of the old one and what followed it."""
+"""Bytes of input after which a new snapshot replaces the file."""
 BULKY = 1 << 10
-"""With a mean event of more bytes the file may grow longer: few events are soon replayed."""
+"""Mean bytes per event above which the file may grow further: a few large events replay fast."""
 BULK = 32 << 20
-"""Bytes after which a file of bulky events is replaced."""
+"""Bytes after which a file of large events is replaced."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
 Event = tuple[Any, ...]
-"""``(now,)``: the time passed.  ``(now, parts)``: a connection and its frames.  ``(now, address,
-None)``: a connection was lost.  ``(now, None, None)``: the broker stops.  ``(now, None,
-access)``: the access file has changed."""
+"""``(now,)``: time passed.  ``(now, [address, *frames])``: frames came.  ``(now, address, None)``:
+a connection was lost.  ``(now, None, None)``: the broker is stopping.  ``(now, None, access)``: the
+access file changed."""
 
 
 class Versioned(msgspec.Struct):
-    """The part of the first record that all versions share."""
+    """The fields of the first record that all versions share."""
 
     version: str = ""
 
 
 class Head(Versioned, kw_only=True):
-    """The first record: a snapshot, and everything else needed to restore the core."""
+    """The first record: a snapshot, and all else that restoring the core takes."""
 
     secret: bytes
     now: float
     records: int
-    """The number of the last record in the journal at that time."""
+    """The number of the journal's last record at that time."""
     state: bytes
 
 
 class Absent:
-    """Stands for a peer in the program that ended."""
+    """The stand-in for a peer in the process that died."""
 
     reliable = True
 
 
 def fresh(settings: Settings, secret: bytes, journal: Journal | None) -> Core:
-    """Return a core in which nothing is in progress yet.
+    """Return a core with nothing in progress.
 
     Args:
-        settings: of the broker.
-        secret: from which it makes session tokens.
-        journal: whose states it knows, and whose numbers it does not use again.
+        settings: the broker's.
+        secret: the key of its session tokens.
+        journal: supplies the stored states, and the numbers already used.
     """
     core = Core(settings, secret)
     core.broker.journalled = journal is not None
@@ -97,12 +98,12 @@ def fresh(settings: Settings, secret: bytes, journal: Journal | None) -> Core:
 def replay(
     core: Core, events: Iterable[Event], known: Callable[[Any], Any]
 ) -> tuple[list[AnyRecord], float]:
-    """Feed a core its earlier input again; return its records and the last time.
+    """Feed a core its logged input again; return its records and its last time.
 
     Args:
-        core: as it was before the first of the events.
-        events: in order.
-        known: returns the address that stands for one in an event.
+        core: in its state before the events.
+        events: the input, in order.
+        known: returns the address that a logged address stands for.
     """
     intake = Intake(core)
     records: list[AnyRecord] = []
@@ -126,19 +127,19 @@ def replay(
 
 
 class Live:
-    """The file of work in progress, beside a journal.
+    """The write-ahead log beside a journal.
 
     Args:
-        journal: whose runs these are.
+        journal: the journal of the same runs.
 
-    ``restore`` returns what was in progress when the last broker ended; ``begin`` opens the file.
+    ``restore`` returns what was in progress when the last broker died; ``begin`` opens the file.
     """
 
     def __init__(self, journal: Journal) -> None:
         self.path = place(journal.path)
         self._spare = _spare(self.path)
         self.events: list[Event] = []
-        """The core's input since the last ``flush``."""
+        """Input since the last ``flush``."""
         self._journal = journal
         self._sync: Sync = journal.sync
         self._addresses: dict[int, tuple[Any, str]] = {}
@@ -147,18 +148,18 @@ class Live:
         self._number = self._size = self._events = 0
         self._limit = GROWTH
 
-    # -- to continue -----------------------------------------------------------------------------
+    # -- reading ---------------------------------------------------------------------------------
 
     def restore(self, settings: Settings) -> tuple[Core, bytes, float] | None:
-        """Return the core that the last broker had, its secret and its time; None if there is none.
+        """Return the last broker's core, secret and time; None if it left none.
 
-        What it had decided and not yet written to the journal is written now.
+        Records that it decided and did not yet write to the journal are written now.
 
         Args:
-            settings: of this broker.
+            settings: this broker's.
 
         Raises:
-            OSError: the file cannot be read, or the journal not be written.
+            OSError: the log cannot be read, or the journal cannot be written.
         """
         if not self.path.exists():
             return None
@@ -210,7 +211,7 @@ class Live:
             return file.read(len(_NAME)) == _NAME
 
     def _set_aside(self) -> None:
-        """Keep the file for the version that wrote it."""
+        """Rename the file, for the version that wrote it."""
         aside = self.path.with_name(self.path.name + ".old")
         self.path.replace(aside)
         log.warning(
@@ -219,26 +220,26 @@ class Live:
             *(aside, self.path),
         )
 
-    # -- to write --------------------------------------------------------------------------------
+    # -- writing ---------------------------------------------------------------------------------
 
     def name(self, local: Any) -> str:
-        """Return what stands in the file for a peer in this program."""
+        """Return the name that is logged for a peer in this process."""
         known = self._addresses.get(id(local))
         if known is None:
             known = self._addresses[id(local)] = local, f"local {len(self._addresses)}"
         return known[1]
 
     def begin(self, core: Core, secret: bytes, now: float) -> None:
-        """Take a snapshot in the place of the one before and of all that followed it.
+        """Start the log afresh with a snapshot.
 
         Args:
-            core: which has nothing left to say.
-            secret: from which it makes session tokens.
-            now: its time.
+            core: a core whose output has been taken.
+            secret: the key of its session tokens.
+            now: the core's time.
 
         Raises:
             DovetailError: another broker uses the file.
-            OSError: it cannot be written; the file before is as it was.
+            OSError: it cannot be written; the previous file is intact.
         """
         names = {name: local for local, name in self._addresses.values()}
         state = snapshot.write(core, names)
@@ -262,7 +263,7 @@ class Live:
         self._limit = len(data) + max(GROWTH, 4 * len(data))
 
     def _exchange(self) -> None:
-        """Put the spare file in the place of the other, and keep that one as the spare."""
+        """Swap the file and the spare."""
         last = self.path.with_name(self.path.name + ".last")
         last.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # it is the first, or the system has no second names
@@ -272,7 +273,7 @@ class Live:
             last.replace(self._spare)
 
     def flush(self) -> None:
-        """Write down what the core took in.
+        """Log the input since the last call.
 
         Raises:
             OSError: the disk refuses; the next call tries again.
@@ -286,7 +287,7 @@ class Live:
         self.events.clear()
 
     def renew(self, core: Core, secret: bytes, now: float) -> None:
-        """Take a snapshot like ``begin``; if it cannot be written, try again later."""
+        """Take a snapshot as ``begin`` does; if it cannot be written, try again later."""
         try:
             self.begin(core, secret, now)
         except OSError as error:
@@ -300,7 +301,7 @@ class Live:
         return self._size > max(self._limit, BULK if bulky else 0)
 
     def close(self, *, discard: bool) -> None:
-        """Close the file; ``discard`` removes it, since nothing is in progress any more."""
+        """Close the file; ``discard`` removes it when nothing is in progress."""
         if self._file is not None:
             self._file.close()
         if discard:
@@ -310,10 +311,10 @@ class Live:
 
 
 def live(journal: Journal, *, durable: bool) -> Live | None:
-    """Return the file of what is in progress beside a journal; None for a broker that keeps none.
+    """Return the write-ahead log beside a journal; None if the broker is not ``durable``.
 
-    Such a broker ends what an earlier one left in progress: a later broker that brought the old
-    state back would take the records of this one for what that state had decided.
+    A broker that is not removes the log of an earlier one: a later broker that restored it would
+    mistake this one's records for those that the old state had decided.
 
     Raises:
         OSError: the file cannot be removed.
@@ -330,24 +331,24 @@ def live(journal: Journal, *, durable: bool) -> Live | None:
 
 
 def place(journal: Path) -> Path:
-    """Return where a broker keeps what is in progress, beside its journal."""
+    """Return the path of the write-ahead log beside a journal."""
     return journal.with_name(journal.name + ".live")
 
 
 def _spare(path: Path) -> Path:
-    """Return where the next snapshot is written."""
+    """Return the path of the next snapshot."""
     return path.with_name(path.name + ".new")
 
 
 def sources() -> list[Path]:
-    """Return the files of the code that makes the state of a core."""
+    """Return the source files that determine the state of a core."""
     folders = (Path(str(snapshot.__file__)).parents[1], Path(str(codec.__file__)).parent)
     return [source for folder in folders for source in sorted(folder.rglob("*.py"))]
 
 
 @cache
 def version() -> str:
-    """Return what the state of a core depends on: the code that makes it."""
+    """Return a version of the state's format: a digest of the code that determines it."""
     digest = hashlib.sha256()
     for source in sources():
         digest.update(source.read_bytes())

@@ -19,58 +19,57 @@ class Instance:
     peer: Peer
     """The program that holds it."""
     owner: Peer
-    """The experiment that had it made, and with which it goes; the program itself if it is one
-    agent."""
+    """The experiment that created it and takes it along; a single agent's program itself."""
     ready: bool = False
-    """True if the program has made it."""
+    """True once the program has created it."""
     busy: int = 0
     """Episodes in progress."""
     runs: set[int] = field(default_factory=set)
-    """The numbers of the runs that have it in a seat."""
+    """The numbers of the runs that seat it."""
     stalled: bool = False
-    """It left a decision unanswered; it is seated again once its peer is heard."""
+    """True if it left a decision unanswered; it is seated again once its program is heard."""
     made: ExperimentCreate | None = None
-    """How it was made; None for a program that is one agent."""
+    """The request that created it; None for a program that is a single agent."""
     lost: bool = False
-    """Its program is gone, and it is not made again yet."""
+    """True if its program is gone and it has not been recreated yet."""
     losses: int = 0
-    """How often it was lost."""
+    """The number of times it was lost."""
     size: int = 0
-    """Bytes charged to its owner besides those of ``saved``; see ``holdings``."""
+    """Bytes charged to its owner, without those of ``saved``; see ``holdings``."""
     saved: bytes | None = None
-    """The state from which it is made again."""
+    """The state from which it is recreated."""
     unsaved: int = 0
-    """Episodes in which it could learn since then."""
+    """Learning episodes since that state."""
     saving: int = 0
-    """How many of these are in the save that it was asked for; 0 if it was not."""
+    """The part of ``unsaved`` that a pending save covers; 0 if none is pending."""
 
     @property
     def agent(self) -> str:
-        """The agent type, or the name of a program that is one agent."""
+        """The agent type, or the name of a program that is a single agent."""
         return self.offer.name
 
     @property
     def held(self) -> int:
-        """Bytes that it holds for its owner; none for a peer in this program."""
+        """Bytes held for its owner; 0 for a peer in this process."""
         return self.size + len(self.saved or b"") if self.size else 0
 
     def open_to(self, experiment: Peer, broker: BrokerState) -> bool:
-        """Return whether an experiment may use it: it is shared, offers itself, or is its own."""
+        """Return whether an experiment may use it: its own, a shared one, or a program's own."""
         return self.made is None or self.made.shared or broker.may_use(experiment, self.owner)
 
     @property
     def closed(self) -> str:
-        """The refusal for an experiment that it is not open to."""
+        """The error for an experiment that may not use it."""
         return f"agent {self.number} is another experiment's, which may create it as `shared`"
 
     def free(self) -> bool:
-        """Return whether it can begin another episode now."""
+        """Return whether it can start another episode now."""
         capacity = self.offer.capacity
         there = not (self.stalled or self.lost) and self.peer.machine.state != "gone"
         return there and (capacity == 0 or self.busy < capacity)
 
     def room(self, most: int) -> int:
-        """Return how many episodes it can begin now, at most ``most``."""
+        """Return how many episodes it can start now, up to ``most``."""
         if not self.free():
             return 0
         capacity = self.offer.capacity
@@ -86,7 +85,7 @@ class Instances(BrokerPart):
         self._all: dict[int, Instance] = {}
         self._at: dict[Peer, dict[int, Instance]] = {}
         self._named: dict[str, Instance] = {}
-        """Programs that are one agent, by its name, which no two have."""
+        """Programs that are single agents, by their unique names."""
 
     def __iter__(self) -> Iterator[Instance]:
         return iter(self._all.values())
@@ -100,7 +99,7 @@ class Instances(BrokerPart):
             self._named[instance.agent] = instance
 
     def drop(self, instance: Instance) -> None:
-        """Remove one, if it is still there."""
+        """Remove one, if present."""
         if self._all.pop(instance.number, None) is not None:
             instance.owner.held -= instance.held
             del self._at[instance.peer][instance.number]
@@ -110,22 +109,22 @@ class Instances(BrokerPart):
                 del self._named[instance.agent]
 
     def get(self, number: int) -> Instance | None:
-        """Return the instance of a number, made or in the making."""
+        """Return an instance by number, ready or not."""
         return self._all.get(number)
 
     def called(self, name: str) -> Instance | None:
-        """Return the program that is one agent of this name."""
+        """Return the single-agent program of this name."""
         return self._named.get(name)
 
     def find(self, name: int | str) -> Instance | None:
-        """Return the instance that a run names, if it can be seated."""
+        """Return the instance that a run names, if it is ready."""
         if isinstance(name, str):
             return self.called(name)
         instance = self._all.get(name)
         return instance if instance is not None and instance.ready else None
 
     def at(self, peer: Peer) -> list[Instance]:
-        """Return those that a program holds."""
+        """Return the instances in a program."""
         return list(self._at.get(peer, {}).values())
 
     def made_for(self, experiment: Peer) -> list[Instance]:

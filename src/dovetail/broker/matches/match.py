@@ -1,6 +1,6 @@
-"""A match: an environment with agents seated, and its episode in progress on the wire.
+"""A match: an environment with agents seated, and its episode in progress.
 
-What an ``Episode`` says is sent from here to the peers that hold the environment and the seats.
+It sends an ``Episode``'s messages to the peers that hold the environment and the seats.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from dovetail.protocol.seeds import SeatSeeds
 from dovetail.protocol.states import MATCH, Machine, MatchPhase
 
 AHEAD = 10.0
-"""Paced watchers may run ahead by this within an episode, so that they see short ones whole."""
+"""Seconds by which paced watchers may run ahead in an episode, to see short ones whole."""
 JOIN = 1.0
-"""Paced watchers wait this long for a new episode rather than join one."""
+"""Seconds for which paced watchers wait for a new episode before they join one in progress."""
 
 
 class Pace(NamedTuple):
-    """The sampling of a run that paced watchers ask for."""
+    """The rate at which paced watchers sample a run."""
 
     every: float
-    """Seconds for each turn of a match that they are shown."""
+    """Seconds per turn shown of a match."""
     scenes: bool
 
 
 def opening() -> Machine[MatchPhase]:
-    """Return the state of a match whose environment was sent ``open``."""
+    """Return the initial state of a match, whose environment was sent ``open``."""
     return Machine(MATCH, "opening")
 
 
@@ -51,33 +51,33 @@ class Match:
     asked: int
     """The ``seq`` of its ``open``."""
     due: float
-    """When the answer to it is overdue."""
+    """The deadline of the answer to it."""
     timer: float = FOREVER
     machine: Machine[MatchPhase] = field(default_factory=opening)
     spec: m.Spec = field(default_factory=m.Spec)
-    """The environment's description of itself; empty while it is opened."""
+    """The environment's spec; empty until it is open."""
     seats: list[Seat] = field(default_factory=list)
-    """By seat, from its first episode on."""
+    """The seats; empty before the first episode."""
     moves: int = 0
-    """How often its episodes have moved to another environment."""
+    """The number of times its episodes have moved to another environment."""
     slots: int = 0
-    """Of a group; 0 for a single match."""
+    """Episodes played at once in a batched match; 0 for a single match."""
     moving: bool = False
-    """True if ``environment`` is another one that has yet to catch up."""
+    """True if ``environment`` is new to the episode and has yet to catch up."""
     play: Play | None = None
-    """Its episode in progress."""
+    """The episode in progress."""
     shown: float = 0.0
-    """The time until which its paced watchers have had their share of turns."""
+    """The time until which paced watchers have had their share of turns."""
     game: str = ""
     """The name of its environment in the offer."""
 
     @property
     def deadline(self) -> float:
-        """When the first answer that is owed, to ``open`` or in the episode, is overdue."""
+        """The deadline of the first pending answer, to ``open`` or in the episode."""
         return self.due if self.play is None else self.play.episode.deadline
 
     def opened(self, spec: m.Spec) -> str:
-        """Handle the answer to ``open``; return the problem with it, empty if there is none."""
+        """Handle the answer to ``open``; return what is wrong with it, or an empty string."""
         self.environment.outbox.answered(self.asked)
         self.machine.on("spec")
         self.due = FOREVER
@@ -109,21 +109,21 @@ class Match:
         line: list[list[Any]] | None = None,
         pace: Pace | None = None,
     ) -> Play:
-        """Seat the instances, ask for the first turn.
+        """Seat the instances and ask for the first turn.
 
         Args:
-            episode: its number.
+            episode: the number of the episode.
             index: its index in the run.
-            seed: the environment's.
-            rules: the run's.
-            seated: by seat.
+            seed: the environment's seed.
+            rules: the run's rules.
+            seated: the assignment of each seat.
             now: the time.
-            watched: whether any watcher wants the text of each turn.
-            scenes: whether any wants its scene.
-            modes: by index in the run's list of agents.
-            draws: the seats' seeds.
-            line: the joint actions to begin with.
-            pace: what watchers at a pace want.
+            watched: whether a watcher wants the text of each turn.
+            scenes: whether a watcher wants the scene of each turn.
+            modes: the mode of each agent of the run.
+            draws: the source of the seats' seeds.
+            line: the joint actions of the opening.
+            pace: the rate of paced watchers.
         """
         if not self.seats:
             self.seats = [Seat(number, each.instance) for number, each in enumerate(seated)]
@@ -165,17 +165,17 @@ class Match:
         return self.play
 
     def _peers(self) -> list[Peer]:
-        """Return the programs that hold its seats, each once."""
+        """Return the distinct programs that hold its seats."""
         return list(dict.fromkeys(seat.instance.peer for seat in self.seats))
 
     def unseat(self, instance: Instance) -> None:
-        """Free the seats of an agent that is lost; no episode is in progress."""
+        """Free the seats of a lost agent, between episodes."""
         for seat in self.seats:
             if seat.instance is instance and seat.machine.takes("leave"):
                 seat.machine.on("leave")
 
     def close(self) -> None:
-        """Free the environment and the seats; no episode is in progress."""
+        """Release the environment and the seats, between episodes."""
         self.due = FOREVER
         self.environment.outbox.answered(self.asked)
         for seat in self.seats:
@@ -198,26 +198,26 @@ class Play:
     """The ``seq`` of the environment's last ``start`` or ``step``."""
     start: m.EnvironmentStart
     stopped: bool = False
-    """True if any clock stands still until a peer is back."""
+    """True if a clock is stopped until a peer is back."""
     late: bool = False
-    """True if watchers want more than the environment was asked for."""
+    """True if a watcher wants more than the environment was asked for."""
     seen: bool = False
-    """True if watchers at a pace are shown the episode."""
+    """True if paced watchers are shown the episode."""
     due: bool = False
-    """True if they are shown the turn that the environment was asked for last."""
+    """True if they are shown the next turn."""
     size: int = 0
-    """Bytes of its actions, of the frames where these have no thoughts."""
+    """Bytes of its actions, as frames unless these have thoughts."""
     latest: int = 0
-    """Bytes of memory for its latest turn, if they are many."""
+    """Bytes of memory for its latest turn; 0 if few."""
     actions: int = 0
-    """The same for its actions."""
+    """Bytes of memory for its actions."""
     held: int = 0
-    """How many of these are counted for the experiment; see ``holdings``."""
+    """The part of these that is counted for the experiment; see ``holdings``."""
     rest: float = 0.0
-    """No further turn is shown before this time."""
+    """The time before which paced watchers are shown no further turn."""
 
     def stop(self, now: float) -> None:
-        """Pause the clocks of peers that the broker's restart disconnected."""
+        """Stop the clocks of peers that a restart of the broker disconnected."""
         episode = self.episode
         if episode.machine.state == "transition":
             if self.match.environment.away:
@@ -232,7 +232,7 @@ class Play:
         episode.wait()
 
     def go(self, peer: Peer, now: float) -> bool:
-        """Resume the clocks of a peer; return whether it has any."""
+        """Resume the clocks of a peer; return whether it had any."""
         episode = self.episode
         if episode.machine.state == "transition":
             if self.match.environment is not peer:
@@ -248,22 +248,22 @@ class Play:
         return bool(held)
 
     def decide(self, now: float) -> None:
-        """Ask the seats that must act."""
+        """Ask the seats to act for their decisions."""
         self.ask(self.episode.decide(now))
 
     def ask(self, decisions: list[m.AgentStart | m.AgentStep]) -> None:
-        """Send decisions to the seats that they are for."""
+        """Send decisions to their seats."""
         seats = self.match.seats
         for decision in decisions:
             seat = seats[decision.seat]
             seat.asked = seat.instance.peer.outbox.ask(decision)
 
     def step(self, now: float, pace: Pace | None) -> None:
-        """Hand the actions of all seats to the environment, once it is there to take them.
+        """Send the joint action to the environment, unless it has yet to catch up.
 
         Args:
             now: the time.
-            pace: of the watchers at a pace, if they are shown the turn that follows.
+            pace: the rate of paced watchers if they are shown the next turn.
         """
         step = self.episode.step(now)
         self.due = pace is not None
@@ -281,11 +281,11 @@ class Play:
             self.asked = self.match.environment.outbox.ask(step)
 
     def pause(self) -> None:
-        """Show watchers at a pace nothing more until they have another share of turns."""
+        """Show paced watchers nothing until their next share of turns."""
         self.rest = self.match.shown - (AHEAD if self.seen else -JOIN)
 
     def overdue(self, now: float, pace: Pace | None) -> Ending | None:
-        """Act upon the answers of seats that are overdue."""
+        """Handle seats whose answers are overdue; return the ending, if any."""
         episode = self.episode
         ending = episode.overdue(now)
         for number in episode.to_act:
@@ -299,7 +299,7 @@ class Play:
         return ending
 
     def end(self, ending: Ending) -> list[m.SeatResult]:
-        """Tell every seat that the episode is over; return the accounts."""
+        """Send every seat its ``end``; return the seats' results."""
         self.match.play = None
         if not self.match.moving:
             self.match.environment.outbox.answered(self.asked)
@@ -313,13 +313,13 @@ class Play:
         return [seat.result() for seat in self.match.seats]
 
     def seat_of(self, instance: Instance) -> int | None:
-        """Return the first seat that an instance holds."""
+        """Return an instance's first seat; None if it has none."""
         return next((s.number for s in self.match.seats if s.instance is instance), None)
 
     def instances(self) -> set[Instance]:
-        """Return those that have its seats."""
+        """Return the instances in its seats."""
         return {seat.instance for seat in self.match.seats}
 
     def forfeit(self, seat: int, what: str) -> Ending:
-        """Return the ending of a seat whose agent is lost."""
+        """Return the ending after a seat's agent was lost."""
         return self.episode.forfeit(seat, "stalled", what)

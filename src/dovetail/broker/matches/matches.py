@@ -1,4 +1,4 @@
-"""The matches of all runs, each with the peer that serves its environment."""
+"""The matches of all runs, and the peers that serve their environments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dovetail.protocol import messages as m
 
 
 class Matches(BrokerPart):
-    """All matches that are open or being opened; nothing else adds or removes one."""
+    """All matches, open or opening; the only place that adds and removes them."""
 
     STATE = ("_all", "_served")
 
@@ -20,22 +20,22 @@ class Matches(BrokerPart):
         self._broker = broker
         self._all: dict[int, Match] = {}
         self._served: dict[Peer, dict[int, Match]] = {}
-        """By the peer that serves the environment."""
+        """Matches by the peer that serves their environment."""
 
     def get(self, number: int) -> Match | None:
-        """Return a match of any run."""
+        """Return a match by number."""
         return self._all.get(number)
 
     def at(self, peer: Peer) -> list[Match]:
-        """Return those whose environment a peer serves."""
+        """Return the matches whose environment a peer serves."""
         return list(self._served.get(peer, {}).values())
 
     def server(
         self, asked: m.Run, avoid: Peer | None = None, *, stacked: bool = False
     ) -> Peer | None:
-        """Return the peer that has room for one more match of a run and has the fewest.
+        """Return the peer with the fewest matches that has room for another of a run.
 
-        A peer to ``avoid`` is taken only if there is no other; ``stacked`` asks for a group.
+        A peer to ``avoid`` is the last resort; ``stacked`` asks for a batched match.
         """
         return min(
             (peer for peer in self.offering(asked) if self._room(peer, asked.environment, stacked)),
@@ -44,7 +44,7 @@ class Matches(BrokerPart):
         )
 
     def _room(self, peer: Peer, name: str, stacked: bool) -> bool:
-        """Return whether a peer can serve one more match of an environment, or a group."""
+        """Return whether a peer can serve another match of an environment, or a batched one."""
         offer = peer.offers[name]
         if stacked:
             return offer.stacked and not offer.matches
@@ -54,7 +54,7 @@ class Matches(BrokerPart):
         return sum(match.game == name for match in served) < offer.matches
 
     def offering(self, asked: m.Run) -> list[Peer]:
-        """Return who offers the environment of a run."""
+        """Return the peers that offer a run's environment."""
         return [
             peer
             for peer in self._broker.sessions.values()
@@ -64,7 +64,7 @@ class Matches(BrokerPart):
         ]
 
     def open(self, run: RunState, now: float, avoid: Peer | None = None, *, slots: int = 0) -> bool:
-        """Open a match, with ``slots`` a batched one; return whether a peer can serve it now."""
+        """Open a match, batched if it has ``slots``; return whether a peer can serve it now."""
         asked = run.asked
         peer = self.server(asked, avoid, stacked=slots > 0)
         if peer is None:
@@ -83,16 +83,16 @@ class Matches(BrokerPart):
         return True
 
     def watch(self, match: Match) -> None:
-        """Watch the deadline of one."""
+        """Watch a match's deadline."""
         self._broker.timers.watch(match)
 
     def move(self, match: Match, peer: Peer) -> None:
-        """Note that the environment of a match will be another peer's."""
+        """Assign the environment of a match to another peer."""
         self._leave(match)
         self._serve(match, peer)
 
     def close(self, run: RunState, match: Match) -> None:
-        """Close a match that plays nothing, and forget it."""
+        """Close and remove a match without an episode."""
         del self._all[match.number], run.matches[match.number]
         self._leave(match)
         if match in run.idle:
@@ -100,7 +100,7 @@ class Matches(BrokerPart):
         match.close()
 
     def timed(self) -> Iterable[Match]:
-        """Return those whose deadlines are watched."""
+        """Return the matches whose deadlines are watched."""
         return self._all.values()
 
     def _serve(self, match: Match, peer: Peer) -> None:

@@ -25,32 +25,32 @@ from dovetail.protocol.seeds import SeatSeeds, derive, derived
 from dovetail.protocol.states import RUN, Machine, RunPhase
 
 INDICES = 1 << 63
-"""Indices that an episode can have; every client reads as many integers."""
+"""The number of episode indices; every client reads integers below it."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Schedule:
-    """The episodes of a run in order: those still to play, with their seeds and openings.  Pure."""
+    """The episodes of a run that are still to play, with their seeds and openings.  Pure."""
 
     __slots__ = ("_again", "_asked", "_forgiven", "_last", "_next", "_tries")
 
     def __init__(self, asked: m.Run) -> None:
         self._asked = asked
         self._next = asked.first_index
-        """The index of the first episode that was never begun."""
+        """The lowest index that was never started."""
         self._last = asked.first_index + asked.episodes
         self._again: deque[int] = deque()
         """Indices of interrupted episodes to be played again."""
         self._tries: dict[int, int] = {}
         self._forgiven: set[int] = set()
-        """Indices whose next interruption does not count."""
+        """Indices whose next interruption does not count as a try."""
 
     def __bool__(self) -> bool:
-        """Return whether any episode is left to begin."""
+        """Return whether any episode is left to start."""
         return bool(self._again) or self._next < self._last
 
     def take(self) -> int:
-        """Return the index of the next episode and move on."""
+        """Remove and return the index of the next episode."""
         if self._again:
             return self._again.popleft()
         self._next += 1
@@ -58,18 +58,18 @@ class Schedule:
 
     @property
     def first(self) -> int:
-        """The index that ``take`` returns next."""
+        """The index that ``take`` would return."""
         return self._again[0] if self._again else self._next
 
     def some(self, most: int) -> list[int]:
-        """Take up to ``most`` episode indices."""
+        """Remove and return up to ``most`` indices."""
         again = [self._again.popleft() for _ in range(min(most, len(self._again)))]
         first = self._next
         self._next = max(first, min(first + most - len(again), self._last))
         return [*again, *range(first, self._next)]
 
     def retry(self, index: int) -> bool:
-        """Note that an episode was interrupted; return whether it is to be played again."""
+        """Record an interrupted episode; return whether it will be played again."""
         if index in self._forgiven:
             self._forgiven.discard(index)
             self._again.append(index)
@@ -87,32 +87,32 @@ class Schedule:
         self._forgiven.add(index)
 
     def seating(self, index: int) -> list[int]:
-        """Return who sits where in an episode: by seat, an index in the list of agents."""
+        """Return the seating of an episode: the index of each seat's agent in the run's list."""
         shift = index if self._asked.rotate else 0
         return seated(range(len(self._asked.agents)), shift)
 
     def seed(self, index: int) -> int:
-        """Return the environment's seed of an episode."""
+        """Return the environment's seed for an episode."""
         asked = self._asked
         if asked.seeds is not None:
             return asked.seeds[index - asked.first_index]
         return derive(asked.seed, "episode", self._round(index))
 
     def seeds(self, indices: list[int]) -> Any:
-        """Return the environment's seeds of some episodes, as a column."""
+        """Return the environment's seeds for several episodes, as a column."""
         asked = self._asked
         if asked.seeds is not None:
             return np.array([self.seed(index) for index in indices], np.uint64)
         return derived(repeat(asked.seed, len(indices)), "episode", map(self._round, indices))
 
     def players(self, indices: list[int]) -> Any:
-        """Return ``seating`` of some episodes as a column; of one length if all are the same."""
+        """Return the seatings of several episodes as rows; a single row if all are the same."""
         seats = len(self._asked.agents)
         shift = np.array(indices)[:, None] % seats if self._asked.rotate else 0
         return (np.arange(seats) - shift) % seats
 
     def line(self, index: int) -> list[list[Any]] | None:
-        """Return the joint actions that an episode begins with; None if the run names none."""
+        """Return the joint actions of an episode's opening; None if the run has no openings."""
         lines = self._asked.openings
         return lines[self._round(index) % len(lines)] if lines else None
 
@@ -141,28 +141,28 @@ class RunState:
     idle: list[Match] = field(default_factory=list)
     playing: dict[Match, Play] = field(default_factory=dict)
     stacks: dict[Match, Stack] = field(default_factory=dict)
-    """Its groups, if it plays in groups."""
+    """Its batched matches."""
     written: int = 0
-    """Bytes that are recorded with each of its episodes."""
+    """Bytes recorded with each of its episodes."""
     size: int = 0
     """Bytes charged to its experiment; see ``holdings``."""
     short: int = 0
-    """Matches for which no environment has had room yet."""
+    """Matches still without an environment that has room."""
     finished: int = 0
     permits: int = 0
-    """Stepwise: episodes that the experiment has asked to begin."""
+    """Episodes of a stepwise run that the experiment has asked to start."""
     request: int | None = None
-    """Stepwise: the request that the next turn answers."""
+    """The request of a stepwise run that the next turn answers."""
     substitutes: list[Instance] = field(default_factory=list)
-    """The substitute of each agent, by its index; empty if there are none."""
+    """The substitute of each agent, in order; empty if there are none."""
     remarks: list[str] = field(default_factory=list)
-    """Losses, a line each."""
+    """A line for each loss."""
     held: float | None = None
-    """Since when it has been seen to wait, with no episode in progress."""
+    """The time since which it has been waiting without an episode in progress."""
 
     @property
     def waits(self) -> bool:
-        """True if it waits for agents that are lost, also while substitutes play."""
+        """True if it waits for lost agents, even while substitutes play."""
         return waits(self.asked)
 
     def modes(self) -> list[m.Mode]:
@@ -170,22 +170,22 @@ class RunState:
         return self.asked.modes or [self.rules.mode] * len(self.agents)
 
     def draws(self) -> SeatSeeds:
-        """Return the seats' seeds."""
+        """Return the source of the seats' seeds."""
         master = self.asked.agents_seed
         if master is None:
             master = derive(self.asked.seed, "agents")
         return SeatSeeds(self.asked.derivation, master)
 
     def instances(self) -> set[Instance]:
-        """Return its agents and their substitutes, each once."""
+        """Return its distinct agents and substitutes."""
         return {*self.agents, *self.substitutes}
 
     def assignments(self, index: int) -> list[SeatAssignment]:
-        """Return who has which seat if an episode begins now, or if a lost agent leaves it now."""
+        """Return the assignment of each seat in an episode now, with substitutes for the lost."""
         return [self._assigned(player) for player in self.schedule.seating(index)]
 
     def called(self, index: int, seats: list[m.SeatResult]) -> list[str]:
-        """Return what it calls who had each seat of an episode; empty if it gave no names."""
+        """Return the run's names for the players of an episode, by seat; empty without names."""
         names = self.asked.names
         if not names:
             return []
@@ -202,11 +202,11 @@ class RunState:
         return SeatAssignment(player, agent, None)
 
     def free(self) -> bool:
-        """Return whether all who would be seated now can begin another episode."""
+        """Return whether all agents that would be seated now can start another episode."""
         return all(self._assigned(player).instance.free() for player in range(len(self.agents)))
 
     def ended(self, index: int, seated: Iterable[Instance], *, scored: bool) -> bool:
-        """Count an episode that is over, and its agents; return whether it is played again."""
+        """Account for an ended episode and its agents; return whether it will be played again."""
         for instance in seated:
             instance.busy -= 1
         goes_on = self.machine.state in ("running", "paused")
@@ -215,18 +215,18 @@ class RunState:
         return again
 
     def progress(self, waiting: str = "") -> m.Progress:
-        """Return how far the run is, and what it waits for."""
+        """Return the run's progress, with the reason if it is waiting."""
         total = self.asked.episodes
         return m.Progress(self.number, self.finished, self.running, total, waiting)
 
     @property
     def running(self) -> int:
-        """How many episodes are in progress."""
+        """The number of episodes in progress."""
         return len(self.playing) + sum(stack.playing for stack in self.stacks.values())
 
 
 def begun(number: int, experiment: Peer, asked: m.Run, found: list[Instance]) -> RunState:
-    """Return a run as an experiment asks for it; ``found`` has its agents, then its substitutes."""
+    """Return a new run as requested; ``found`` lists its agents, then its substitutes."""
     told = m.Progress(number, 0, 0, asked.episodes)
     seats = len(asked.agents)
     rules = msgspec.convert(asked, m.RunRules, from_attributes=True)
@@ -236,21 +236,21 @@ def begun(number: int, experiment: Peer, asked: m.Run, found: list[Instance]) ->
 
 
 def waits(asked: m.Run) -> bool:
-    """Return whether a run waits for agents that are lost."""
+    """Return whether a run waits for lost agents."""
     return asked.on_agent_lost in ("wait", "substitute")
 
 
 def fixed(asked: m.Run, offers: Mapping[str, m.Offer]) -> dict[str, Any]:
-    """Return the options of a run with the defaults of those that it leaves out.
+    """Return a run's configuration, completed with the defaults on offer.
 
-    Every match of it then plays the same game, at whichever peer.
+    All of its matches then play the same game, whichever peer serves them.
 
     Args:
-        asked: the run.
-        offers: of its environment, by the name of the peer.
+        asked: the requested run.
+        offers: the offers of its environment, by peer name.
 
     Raises:
-        ProtocolError: code ``unknown``: the defaults differ.
+        ProtocolError: ``unknown``: the defaults differ.
     """
     found = dict(asked.configuration)
     peers = list(offers)
@@ -281,7 +281,7 @@ def _short(value: object) -> str:
 
 
 def problem(asked: m.Run) -> str:
-    """Return why a run makes no sense as it is asked for; empty if it does."""
+    """Return what is inconsistent in a requested run, or an empty string."""
     if not asked.agents:
         return "a run needs at least one agent"
     if asked.first_index + asked.episodes > INDICES:

@@ -1,4 +1,4 @@
-"""Seats: the agent in each, its decisions on the wire, and its account of an episode."""
+"""Seats: the agent, its pending decision, and its account of an episode."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from dovetail.protocol import messages as m
 
 
 class SeatAssignment(NamedTuple):
-    """The agent assigned to a seat for an episode."""
+    """The assignment of an agent to a seat for an episode."""
 
     player_index: int
-    """Its index in the run's list of agents."""
+    """The agent's index in the run's list."""
     instance: Instance
     stands_for: int | None
-    """The number of the agent in whose place it plays, while that is lost."""
+    """The number of the lost agent that it replaces; None if it replaces none."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Seat(SeatAccount):
-    """A seat of a match; the rules see the ``SeatAccount`` in it."""
+    """A seat of a match; the rules use it as a ``SeatAccount``."""
 
     __slots__ = ("asked", "init", "instance")
 
@@ -31,9 +31,9 @@ class Seat(SeatAccount):
         super().__init__(number)
         self.instance = instance
         self.init = 0
-        """The ``seq`` of its ``init`` until it has acted or the episode is over; then 0."""
+        """The ``seq`` of its ``init``; 0 once it has acted or the episode is over."""
         self.asked = 0
-        """The ``seq`` of its last decision; 0 before the first."""
+        """The ``seq`` of its latest decision; 0 before the first."""
 
     def sit(self, match: int, instance: Instance, spec: m.Spec, rules: m.RunRules) -> None:
         """Give the seat to an instance."""
@@ -45,7 +45,7 @@ class Seat(SeatAccount):
         )
 
     def result(self) -> m.SeatResult:
-        """Return the account of an episode that is over."""
+        """Return its result of an ended episode."""
         return m.SeatResult(
             agent=self.instance.agent,
             instance=self.instance.number,

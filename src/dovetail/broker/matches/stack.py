@@ -1,7 +1,7 @@
-"""The episodes of a group, in columns: the rules of ``episode`` for many of them at once.
+"""The episodes of a batched match, in columns: the rules of ``episode`` for many at once.
 
-Pure, like ``episode``, whose results it must repeat for every slot; tests/broker/test_stacked.py
-plays both.  A column has an entry for each slot of the group, or one for each of its seats.
+Pure, like ``episode``, and equal to it in every slot; tests/broker/test_stacked.py compares them.
+A column has an entry per slot, or per slot and seat.
 """
 
 from __future__ import annotations
@@ -37,64 +37,64 @@ from dovetail.protocol.seeds import SeatSeeds
 
 @dataclass(eq=False, slots=True)
 class Over:
-    """An episode of a slot that is over."""
+    """An ended episode of a slot."""
 
     slot: int
     ending: Ending
     seen: list[Any]
-    """The last observation of each seat, unless the environment sent final ones."""
+    """The latest observation of each seat; unused if the environment sent final ones."""
     final: int = -1
-    """The row of ``finals`` with those."""
+    """The row of the final ones in ``finals``; -1 if there are none."""
     truncated: list[int] | None = None
-    """By seat: 1 if a limit cut it short, 0 if the rules ended it; None is as the ending says."""
+    """By seat: 1 if truncated, 0 if terminated; None if the ending holds for all."""
 
     def reason(self, seat: int) -> m.Reason:
-        """Return the reason that a seat is told."""
+        """Return the reason for a seat."""
         return self.ending.reason if self.truncated is None else SEAT_REASONS[self.truncated[seat]]
 
 
 class Stack(Batch):
-    """The episodes of a group.
+    """The episodes of a batched match.
 
     Args:
-        match: the group, open.
-        rules: the run's.
-        agents: the run's.
-        draws: the seats' seeds.
+        match: the match, open.
+        rules: the run's rules.
+        agents: the run's agents, in order.
+        draws: the source of the seats' seeds.
     """
 
     def __init__(
         self, match: Match, rules: m.RunRules, agents: list[Instance], draws: SeatSeeds
     ) -> None:
         self.instances = list(dict.fromkeys(agents))
-        """Each once; what follows calls them by their number here."""
+        """The distinct agents; a *holder* is an index in this list."""
         holders = np.array([self.instances.index(agent) for agent in agents], np.int32)
         super().__init__(match.slots, match.spec.seats, holders, draws)
         self.match = match
         self.rules = rules
         self.space: Any = match.spec.action_spaces[0]
         self.held = 0
-        """Bytes that are counted for the experiment; see ``holdings``."""
+        """Bytes counted for the experiment; see ``holdings``."""
         self.deadline = FOREVER
-        """When the first answer that is owed is overdue."""
+        """The deadline of the first pending answer."""
         self.timer = FOREVER
         rule = rules.clock
         self.most = rules.patience if rule.decision is None else rule.decision + rule.margin
-        """Seconds that the answer to a batch of decisions may take."""
+        """Maximum seconds for the answer to a batch of decisions."""
         self.batch = -1
         self.seq = 0
-        """Of the last batch to the environment."""
+        """The ``seq`` of the latest batch to the environment."""
         self.last: dict[int, float] = {}
-        """By instance: the seconds of its last answer."""
+        """Seconds of each holder's latest answer."""
         self.inits: dict[int, list[int]] = {}
-        """By instance: the ``seq`` of each ``init``, until it has acted."""
+        """The ``seq`` of each ``init`` to a holder, until it has acted."""
         self.asked: dict[int, Asked] = {}
-        """By instance: the decisions that it owes."""
+        """The pending decisions of each holder."""
         self.ending: set[int] = set()
-        """Slots whose episode a seat has ended in this batch."""
+        """Slots whose episode a seat ended in this batch."""
 
     def step(self, begun: Column, now: float) -> m.EnvironmentSteps:
-        """Return the next batch for the environment: the actions, and the episodes that begin."""
+        """Return the next batch for the environment: actions, and episodes to start."""
         going = self.live
         if len(begun):
             going = going.copy()
@@ -118,15 +118,15 @@ class Stack(Batch):
     # -- the environment's turns -----------------------------------------------------------------
 
     def turned(self, turns: m.Turns) -> list[Over]:
-        """Handle the batch that the environment owes; return the episodes that it ends.
+        """Handle the environment's answer to the batch; return the episodes that it ends.
 
         Raises:
-            ProtocolError: code ``invalid``: the columns contradict the batch, spec or each other.
+            ProtocolError: ``invalid``: the columns contradict the batch, the spec or each other.
         """
         batch = self.slots
         read = reading.turns(turns, batch, self.match.spec, self.space)
         over, rows, ended = read.over, read.rows, read.ended
-        # From here on a mistake is one slot's.
+        # From here on a fault affects its own slot only.
         wrong = reading.wrong(read, batch)
         faulty = [] if over is None else batch[over == 3].tolist()
         failed = [*faulty, *wrong]
@@ -168,7 +168,7 @@ class Stack(Batch):
         return Over(slot, self._refused(slot, fault.seat, fault.message), seen)
 
     def _refused(self, slot: int, seat: int | None, message: str) -> Ending:
-        """Handle a seat's last action that the environment refuses."""
+        """Handle a seat's last action, refused by the environment; return the ending."""
         turn = int(self.turn[slot]) - 1
         if seat is None or not 0 <= seat < self.match.spec.seats:
             return Ending("environment-failed", message=message)
@@ -181,7 +181,7 @@ class Stack(Batch):
     # -- decisions -------------------------------------------------------------------------------
 
     def decide(self, now: float) -> dict[int, tuple[m.AgentSteps, Column]]:
-        """Return the decisions of the batch by instance, with the rows that it has of the batch."""
+        """Return the decisions of the batch by holder, each with its rows of the batch."""
         alive = self.live.take(self.rows)
         if not columns.every(alive):
             self.keep(alive)
@@ -198,10 +198,10 @@ class Stack(Batch):
         return found
 
     def acted(self, holder: int, answer: m.Actions, now: float) -> list[Over]:
-        """Handle the answers that an instance owes; return the episodes that they end.
+        """Handle a holder's answers; return the episodes that they end.
 
         Raises:
-            ProtocolError: code ``invalid``: the rows are not those of the decisions.
+            ProtocolError: ``invalid``: the rows are not those of the decisions.
         """
         asked = self.asked[holder]
         rows, seats = self.share(self.rows, asked.rows), self.share(self.seats, asked.rows)
@@ -248,7 +248,7 @@ class Stack(Batch):
         return found
 
     def unreadable(self, holder: int, message: str, now: float) -> list[Over]:
-        """Handle an unreadable answer: the instance has failed at all of its decisions."""
+        """Handle an unreadable answer as a crash at each of the holder's decisions."""
         asked = self.asked.pop(holder)
         self._answered(holder, asked, now)
         return [
@@ -262,7 +262,7 @@ class Stack(Batch):
         return crash(self.rules.on_crash, seat, error, partial(self.forfeit, slot))
 
     def overdue(self, holder: int, now: float) -> list[Over]:
-        """Act upon the decisions that an instance has not answered in time."""
+        """Handle a holder's overdue decisions; return the episodes that end."""
         asked = self.asked.pop(holder)
         took = self._answered(holder, asked, now)
         found: list[Over] = []
@@ -284,7 +284,7 @@ class Stack(Batch):
         return took
 
     def _breach(self, row: int, reason: m.Reason, what: str = "") -> list[Over]:
-        """Charge a seat the run's price for a timeout or an illegal action."""
+        """Apply the run's rule for a timeout or an illegal action."""
         price = self.rules.on_timeout if reason == "timeout" else self.rules.on_illegal
         slot, seat = int(self.rows[row]), int(self.seats[row])
         turn = int(self.turn[slot])
@@ -305,7 +305,7 @@ class Stack(Batch):
         return Over(slot, ending, self.seen(slot))
 
     def forfeit(self, slot: int, seat: int, reason: m.Reason, message: str) -> Ending:
-        """Return the ending of a seat that cannot play on."""
+        """Credit the forfeit rewards, and return the ending."""
         spec = self.match.spec
         if spec.forfeit is not None:
             earned = np.full(spec.seats, spec.forfeit[1])
@@ -318,13 +318,13 @@ class Stack(Batch):
     # -- the end ---------------------------------------------------------------------------------
 
     def final(self, over: Over, seat: int) -> Any:
-        """Return what a seat observes at the end of an episode."""
+        """Return a seat's final observation."""
         if over.final < 0:
             return over.seen[seat]
         return None if self.finals is None else self.finals[over.final][seat]
 
     def running(self) -> list[Over]:
-        """Return every episode in progress as if it ended here."""
+        """Return every episode in progress, as if cancelled now."""
         seen = [(slot, self.seen(slot)) for slot in np.flatnonzero(self.live).tolist()]
         return [Over(slot, Ending("cancelled"), each) for slot, each in seen]
 
@@ -337,12 +337,12 @@ class Slot:
         self._number = number
 
     def seat_of(self, instance: Instance) -> int | None:
-        """Return the first seat that an instance holds."""
+        """Return an instance's first seat; None if it has none."""
         stack = self._stack
         holders = stack.holder[self._number].tolist()
         number = stack.instances.index(instance)
         return holders.index(number) if number in holders else None
 
     def forfeit(self, seat: int, what: str) -> Ending:
-        """Return the ending of a seat whose agent is lost."""
+        """Return the ending after a seat's agent was lost."""
         return self._stack.forfeit(self._number, seat, "stalled", what)

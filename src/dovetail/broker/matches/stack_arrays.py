@@ -1,6 +1,6 @@
-"""The accounts of batched episodes, in columns: seating, rewards and actions.
+"""The accounts of batched episodes: seating, rewards and actions.
 
-A column has an entry for each slot of the group, or one for each of its seats.
+Each is a column with an entry per slot, or per slot and seat.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from dovetail.protocol.columns import Column
 from dovetail.protocol.seeds import SeatSeeds
 
 NONE = int(np.iinfo(np.int32).min)
-"""In ``acts``: the seat does not act in that turn."""
+"""The entry of ``acts`` for a seat that does not act in a turn."""
 
 
 class StackArrays:
-    """The accounts of the episodes in all slots.
+    """The accounts of a batched match.
 
     Args:
-        size: how many slots there are.
-        seats: of the game.
-        holders: by index in the run's list of agents, a number for the instance.
-        draws: the seats' seeds.
+        size: the number of slots.
+        seats: the number of seats.
+        holders: the holder (an index of ``Stack.instances``) of each agent of the run.
+        draws: the source of the seats' seeds.
     """
 
     def __init__(self, size: int, seats: int, holders: Column, draws: SeatSeeds) -> None:
         self.holders = holders
         self.live = np.zeros(size, bool)
         self.playing = 0
-        """How many slots are live."""
+        """The number of live slots."""
         self.number = np.zeros(size, np.int64)
         self.index = np.zeros(size, np.int64)
         self.seed = np.zeros(size, np.uint64)
@@ -44,7 +44,7 @@ class StackArrays:
         self.turn = np.full(size, -1, np.int32)
         self.player = np.zeros((size, seats), np.int32)
         self.holder = np.zeros((size, seats), np.int32)
-        """The number of the instance that sits there."""
+        """The holder of each seat."""
         self.pending = np.zeros((size, seats))
         self.total = np.zeros((size, seats))
         self.seconds = np.zeros((size, seats))
@@ -52,20 +52,20 @@ class StackArrays:
         self.breaches = np.zeros((size, seats), np.int32)
         self.refused = np.zeros((size, seats), np.int32)
         self.measured: dict[int, dict[int, dict[str, list[float]]]] = {}
-        """By slot, seat and name: sum and number of what was measured."""
+        """By slot, seat and name: the sum and the count of the measured values."""
         self.breached: dict[int, list[list[int]]] = {}
-        """By slot: ``[turn, seat]`` of every action that was chosen for a seat."""
+        """By slot: ``[turn, seat]`` of each action that the broker chose."""
         self.earned = False
-        """True if any seat has earned anything yet."""
+        """True once any seat has earned a reward."""
         self.played = np.zeros(size, np.int32)
-        """How many turns ``acts`` has of a slot."""
+        """The number of turns recorded in ``acts``."""
         self.acts = np.full((size, 64, seats), NONE, np.int32)
-        """By slot, turn and seat: the action."""
+        """Actions by slot, turn and seat."""
 
     def begin(
         self, slots: Column, numbers: range, indices: list[int], seeds: Column, players: Column
     ) -> None:
-        """Begin an episode in each of some slots; ``players`` is the seating, by slot and seat."""
+        """Start an episode in each of some slots; ``players`` has a row of seating for each."""
         self.live[slots] = True
         self.playing += len(slots)
         self.number[slots] = numbers
@@ -88,16 +88,16 @@ class StackArrays:
                 del kept[slot]
 
     def whole(self, slots: Column) -> Any:
-        """Return an index of some slots, each once: a slice, which is much faster, if it is all."""
+        """Return an index of distinct slots: a slice, which is much faster, if they are all."""
         return slice(None) if len(slots) == len(self.live) else slots
 
     def end(self, slots: Column) -> None:
-        """End the episodes of some slots that are live."""
+        """End the episodes of some live slots."""
         self.live[slots] = False
         self.playing -= len(slots)
 
     def note(self, rows: Column, seats: Column, actions: Column) -> None:
-        """Write the actions down that seats take in the present turns of their slots."""
+        """Record the seats' actions in the current turns of their slots."""
         turns = self.turn.take(rows)
         size, turn, number = self.acts.shape
         if not columns.every(turns < turn):
@@ -109,7 +109,7 @@ class StackArrays:
         self.played.put(rows, turns + 1)
 
     def credit(self, rewards: Column | None, batch: Column, failed: list[int]) -> None:
-        """Credit the rewards of a batch, but in slots whose episode failed."""
+        """Credit the rewards of a batch, except in slots whose episode failed."""
         if rewards is None:
             return
         self.earned = True
@@ -120,7 +120,7 @@ class StackArrays:
         self.total[at] += rewards
 
     def refuse(self, slot: int, seat: int, count: int) -> None:
-        """Count answers that a bridge had refused, up to the largest number of the column."""
+        """Count answers refused at a bridge, up to the column's largest number."""
         most = int(np.iinfo(self.refused.dtype).max)
         self.refused[slot, seat] = min(int(self.refused[slot, seat]) + max(0, count), most)
 
@@ -136,15 +136,12 @@ class StackArrays:
                 sums[name] = [total + value, count + 1]
 
     def accounts(self) -> list[Column]:
-        """Return, by slot and seat: player, return, decisions, seconds, breaches, refusals."""
+        """Return the columns of player, return, decisions, seconds, breaches and refusals."""
         found: list[Column] = [self.player, self.total, self.decisions, self.seconds]
         return [*found, self.breaches, self.refused]
 
     def histories(self, slots: Column) -> list[tuple[Any, int]]:
-        """Return the actions of some slots' episodes, turn by turn, and the number of turns.
-
-        The actions are encoded as the journal has them.
-        """
+        """Return the actions of some slots' episodes, encoded as in the journal, and their turns."""
         played = self.played[slots]
         acts = self.acts[slots, : played.max()]
         given = np.zeros(acts.shape[:2], np.uint8)
@@ -155,7 +152,7 @@ class StackArrays:
             given += acted
             np.maximum(seats, acted * np.uint8(seat), out=seats)
             np.maximum(actions, acts[..., seat], out=actions)
-        # A turn with one action, if that is 0 to 127, is four bytes.
+        # A turn with one action from 0 to 127 takes four bytes.
         short = (given == 1) & (actions.view(np.uint32) < 128)
         plain = (short | (np.arange(acts.shape[1]) >= played[:, None])).all(axis=1)
         bodies = np.empty((len(slots), acts.shape[1], 4), np.uint8)
@@ -174,7 +171,7 @@ class StackArrays:
         return found
 
     def means(self, slot: int, seat: int) -> dict[str, float]:
-        """Return the mean of each measure of a seat."""
+        """Return the mean of each of a seat's measures."""
         sums = self.measured.get(slot, {}).get(seat, {})
         return {name: total / count for name, (total, count) in sums.items()}
 

@@ -1,4 +1,4 @@
-"""The decisions of a group's present batch, in columns: a row for each seat that must act."""
+"""The decisions of the current batch, in columns: a row for each seat to act."""
 
 from __future__ import annotations
 
@@ -17,63 +17,60 @@ from dovetail.protocol.seeds import SeatSeeds
 
 @dataclass(eq=False, slots=True)
 class Asked:
-    """A batch of decisions that an instance owes."""
+    """The decisions that a holder has yet to answer."""
 
     seq: int
     rows: Column
-    """Which of the group's rows it has."""
+    """Its rows of the batch."""
     sent: float
     stood: float | None = None
-    """Since when its clock stands still; None while it runs."""
+    """The time at which its clock was stopped; None while it runs."""
 
     def stop(self, now: float) -> None:
-        """Count nothing until ``go``."""
+        """Stop the clock until ``go``."""
         if self.stood is None:
             self.stood = now
 
     def go(self, now: float) -> None:
-        """Count again, if it was stopped, as if no time had passed."""
+        """Resume a stopped clock as if no time had passed."""
         if self.stood is not None:
             self.sent += now - self.stood
             self.stood = None
 
 
 class Batch(StackArrays):
-    """The accounts of all slots, and the decisions of the present turn.
+    """The accounts of all slots, and the decisions of the current batch.
 
     Args:
-        size: how many slots there are.
-        seats: of the game.
-        holders: by index in the run's list of agents, a number for the instance.
-        draws: the seats' seeds.
+        size, seats, holders, draws: as for ``StackArrays``.
     """
 
     def __init__(self, size: int, seats: int, holders: Column, draws: SeatSeeds) -> None:
         super().__init__(size, seats, holders, draws)
         self.slots = np.zeros(0, np.int32)
-        """Those of the batch in progress."""
+        """The slots of the current batch."""
         self.rows = np.zeros(0, np.int32)
-        """The slot of each decision of the batch."""
+        """The slot of each decision."""
         self.seats = np.zeros(0, np.int32)
         self.at = np.zeros(0, np.int64)
-        """Its index in a column by slot and seat, all rows of which follow one another."""
+        """Its index in a flattened column by slot and seat."""
         self.legal: Column | None = None
         self.observations: Any = None
         self.finals: Any = None
-        """Last observations of the episodes that the environment has just ended."""
+        """Final observations of the episodes that the environment has just ended."""
         self.afterstates: Any = None
         self.actions = np.zeros(0, np.int64)
-        """The answer of each."""
+        """The action of each decision."""
 
     def choose(self, read: TurnColumns) -> None:
-        """Make the decisions of a batch the present ones."""
+        """Take over the decisions of a new batch."""
         self.rows, self.seats, self.legal = read.rows, read.seats, read.legal
         self.at = self.rows * np.int64(self.player.shape[1]) + self.seats
         self.observations, self.afterstates = read.observations, read.afterstates
         self.actions = np.zeros(len(read.rows), np.int64)
 
     def keep(self, kept: Column) -> None:
-        """Forget the rows of slots whose episode is over."""
+        """Drop the rows whose entry in ``kept`` is False."""
         rows = np.flatnonzero(kept)
         if self.afterstates is not None and self.legal is not None:
             self.afterstates = columns.part(self.afterstates, _spread(self.legal, rows))
@@ -83,7 +80,7 @@ class Batch(StackArrays):
         self.actions = self.actions[rows]
 
     def ask(self, match: int, batch: int, mine: Column, clock: m.Clock | None) -> m.AgentSteps:
-        """Return some decisions as the message to the instance that owes them."""
+        """Return the message that asks a holder for its decisions."""
         rows, at = self.share(self.rows, mine), self.share(self.at, mine)
         step = m.AgentSteps(
             match, 0, batch, rows, self.share(self.seats, mine), self.turn.take(rows)
@@ -108,11 +105,11 @@ class Batch(StackArrays):
         return step
 
     def share(self, column: Any, rows: Column) -> Any:
-        """Return some rows of a column of the batch; the column itself if they are all."""
+        """Return some rows of a column; the column itself if they are all."""
         return column if len(rows) == len(self.rows) else columns.part(column, rows)
 
     def seen(self, slot: int) -> list[Any]:
-        """Return what each seat observes in the present turn; None for those that do not act."""
+        """Return each seat's observation of the current turn; None for seats not to act."""
         seen: list[Any] = [None] * self.player.shape[1]
         if self.observations is not None and self.turn[slot] >= 0:
             for row in np.flatnonzero(self.rows == slot).tolist():
@@ -120,11 +117,11 @@ class Batch(StackArrays):
         return seen
 
     def named(self, rows: Column) -> list[tuple[int, int]]:
-        """Return slot and seat of some decisions."""
+        """Return the slot and seat of some decisions."""
         return list(zip(self.rows[rows].tolist(), self.seats[rows].tolist(), strict=True))
 
     def allowed(self, rows: Column, space: Any) -> Column:
-        """Return which of some answers are legal."""
+        """Return which of some actions are legal."""
         actions, legal = self.share(self.actions, rows), self.share(self.legal, rows)
         if legal is not None:
             return columns.allows(legal, actions)
@@ -133,7 +130,7 @@ class Batch(StackArrays):
 
 
 def _spread(legal: Column, rows: Column) -> Column:
-    """Return which afterstates belong to some rows."""
+    """Return the indices of the afterstates of some rows."""
     counts = columns.counts(legal)
     ends = np.cumsum(counts)
     parts = [np.arange(ends[row] - counts[row], ends[row]) for row in rows.tolist()]

@@ -1,4 +1,4 @@
-"""Decodes ``turns`` and ``actions``: columns that contradict the batch are refused whole."""
+"""Decodes ``turns`` and ``actions``; columns that contradict the batch are refused whole."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.spaces import Discrete
 
 WIDEST = 4096
-"""Maximum bytes of a row's mask; in larger games a list of the legal actions is shorter."""
+"""Maximum bytes of a legal-action mask; beyond it a list would be shorter."""
 
 
 MAX_SEATS = 16
-"""Of a game at most: what a group notes of each turn has room for an action of every seat."""
+"""Maximum seats: each turn's record has room for an action of every seat."""
 
 
 def problem(spec: m.Spec) -> str:
-    """Return why a game cannot be played in groups; empty if it can."""
+    """Return why a game cannot be batched, or an empty string."""
     space = spec.action_spaces[0]
     if not isinstance(space, Discrete) or any(each != space for each in spec.action_spaces):
         return "its seats do not share one Discrete action space"
@@ -40,40 +40,40 @@ def problem(spec: m.Spec) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TurnColumns:
-    """The columns of a batch of turns, each of the right type and length."""
+    """The columns of a batch of turns, checked for type and length."""
 
     over: Column | None
-    """By slot: 0 in progress, 1 terminated, 2 truncated, 3 failed; None if all are 0."""
+    """By slot: 0 in progress, 1 terminated, 2 truncated, 3 failed; None if all are in progress."""
     rewards: Column | None
-    """By slot of the batch and seat."""
+    """By slot and seat."""
     rows: Column
     """The slot of each decision."""
     seats: Column
     """Its seat."""
     legal: Column | None
-    """Its legal actions, a row of bits."""
+    """Its legal actions as bits."""
     observations: Any
     afterstates: Any
     ended: Column
-    """Which slots of the batch are terminated or truncated."""
+    """The indices of the slots that are terminated or truncated."""
     finals: Any
-    """The observations of the seats of each of those."""
+    """The final observations in each of those, by seat."""
     outcomes: Column | None
     truncated: Column | None
-    """Which of those seats a limit cut short; None is as ``over`` says."""
+    """By ended slot and seat: 1 if truncated; None if ``over`` holds for all seats."""
 
 
 def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> TurnColumns:
-    """Read the environment's turns.
+    """Decode the environment's turns.
 
     Args:
         given: the message.
-        batch: the slots of the batch that it answers.
-        spec: the environment's.
-        space: of the actions of all seats.
+        batch: the slots that were stepped.
+        spec: the environment's spec.
+        space: the action space of every seat.
 
     Raises:
-        ProtocolError: code ``invalid``: the columns contradict the batch, the spec or each other.
+        ProtocolError: ``invalid``: the columns contradict the batch, the spec or each other.
     """
     size, number = len(batch), spec.seats
     slots = columns.read("slots", given.slots, np.int32, -1)
@@ -127,7 +127,7 @@ def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> TurnColumn
 
 
 def wrong(read: TurnColumns, batch: Column) -> dict[int, str]:
-    """Return what is wrong with the values of a slot, whose episode alone it ends."""
+    """Return, by slot, faults that end only that slot's episode."""
     found = {}
     if read.rewards is not None and not columns.every(finite := np.isfinite(read.rewards)):
         for at in np.flatnonzero(~finite.all(axis=1)).tolist():
@@ -146,10 +146,10 @@ def wrong(read: TurnColumns, batch: Column) -> dict[int, str]:
 
 
 def _acting(given: m.Turns, go: Column, number: int) -> tuple[Column, Column]:
-    """Return the rows of the seats that must act, in the slots that are played on.
+    """Return the slot and seat of each decision, which must cover the slots in progress.
 
     Raises:
-        ProtocolError: a row is doubled, foreign or missing.
+        ProtocolError: ``invalid``: a row is doubled, foreign or missing.
     """
     rows = columns.read("rows", given.rows, np.int32, -1)
     seats = columns.read("seats", given.seats, np.int32, len(rows))
@@ -170,19 +170,19 @@ def _acting(given: m.Turns, go: Column, number: int) -> tuple[Column, Column]:
 
 @dataclass(frozen=True, slots=True)
 class ActionColumns:
-    """The columns of an instance's answer, each of the right type and length."""
+    """The columns of an agent's answer, checked for type and length."""
 
     actions: Column
     refused: Column | None
     faults: dict[int, m.Fault]
-    """By row."""
+    """Faults by row."""
 
 
 def actions(given: m.Actions, rows: Column, seats: Column) -> ActionColumns:
-    """Read the answer to the decisions of some slots and seats.
+    """Decode the answer to the decisions of some slots and seats.
 
     Raises:
-        ProtocolError: code ``invalid``: the rows are not those of the decisions.
+        ProtocolError: ``invalid``: the rows are not those of the decisions.
     """
     count = len(rows)
     slots = columns.read("slots", given.slots, np.int32, -1)
@@ -217,7 +217,7 @@ def actions(given: m.Actions, rows: Column, seats: Column) -> ActionColumns:
 
 
 def _difference(found: Column, wanted: Column) -> str:
-    """Return how the slots that came differ from those that were asked for."""
+    """Return how the received slots differ from the expected ones."""
     came, asked = found.tolist(), wanted.tolist()
 
     twice = {each for each, count in Counter(came).items() if count > 1}

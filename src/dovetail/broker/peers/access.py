@@ -1,6 +1,6 @@
-"""Permissions of the holders of keys.  Pure: the access file's contents in, decisions out.
+"""Permissions by key.  Pure: the access file's contents in, decisions out.
 
-``dovetail.broker.peers.access_file`` reads the file; the sessions, requests and runs ask here.
+``dovetail.broker.peers.access_file`` reads the file.
 """
 
 from __future__ import annotations
@@ -19,48 +19,48 @@ from dovetail.protocol.errors import ProtocolError
 from dovetail.transport.keys import LENGTH, Key
 
 DIGEST = "sha256:"
-"""The beginning of a digest."""
+"""The prefix of a digest."""
 Patterns = list[Annotated[str, Meta(min_length=1)]]
-"""Names; ``*`` and ``?`` stand for any characters and for any one."""
+"""Patterns of names, in which ``*`` matches any characters and ``?`` any one."""
 
 
 class Grant(Struct, frozen=True, forbid_unknown_fields=True):
-    """``[keys.NAME]``: a key or, for programs in a browser, a token, and what its holder may do."""
+    """``[keys.NAME]``: a key, or a token for programs in a browser, and its permissions."""
 
     public: str = ""
     """The public key."""
     roles: list[m.Role] = msgspec.field(
         default_factory=lambda: ["environment", "agent", "experiment", "observer"]
     )
-    """The roles that it may take."""
+    """The permitted roles."""
     offers: Patterns = msgspec.field(default_factory=lambda: ["*"])
-    """The names of environments and agents that it may offer."""
+    """The environments and agents that it may offer."""
     uses: Patterns = []
-    """The names of other keys whose runs, agents and stored states it may use like its own."""
+    """The other keys whose runs, agents and stored states it may use."""
     limits: Allowance = USUAL
-    """Its limits."""
+    """The limits of its programs."""
     revoked: bool = False
-    """True if it is refused."""
+    """True if the key is no longer accepted."""
     token: str = ""
-    """The digest of the token: ``sha256:`` and 64 hexadecimal digits."""
+    """The token's digest: ``sha256:`` and 64 hexadecimal digits."""
 
 
 class Access(Struct, frozen=True, forbid_unknown_fields=True):
-    """An access file."""
+    """The contents of an access file."""
 
     keys: dict[str, Grant] = {}
-    """By name."""
+    """Grants by the key's name."""
     pinned: dict[str, str] = {}
-    """The key that alone may offer an environment or agent, by the name of that."""
+    """By environment or agent: the only key that may offer it."""
     broker: str = ""
-    """The file with the broker's own key; if empty, the access file's name ending in ``.key``."""
+    """The file of the broker's own key; by default the access file's name with ``.key``."""
     inside: str = ""
-    """The name of the key that programs have without presenting it at the broker's second address,
-    which is for its own machine."""
+    """The name of the key granted to programs at the broker's second address, which is for its own
+    machine and asks for none."""
 
     scoped: bool = False
-    """True if the names of a key's programs and of agents that are one program begin with the
-    key's, so that no one takes a name that another needs."""
+    """True to prefix the names of programs and single agents with their key's, so that they cannot
+    take each other's names."""
 
     @property
     def has_tokens(self) -> bool:
@@ -68,20 +68,20 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True):
         return any(each.token and not each.revoked for each in self.keys.values())
 
     def admits(self, public: str) -> bool:
-        """Return whether a program with this public key may connect."""
+        """Return whether a program with a public key may connect."""
         return any(each.public == public and not each.revoked for each in self.keys.values())
 
     def admit(self, credential: str, role: m.Role, offers: Sequence[str], present: int) -> str:
         """Return the name of the key of a program that says ``hello``.
 
         Args:
-            credential: the public key, or the digest of the token.
-            role: the role that it wants.
-            offers: the names of what it offers.
-            present: how many other programs with this key are connected.
+            credential: its public key, or its token's digest.
+            role: its role.
+            offers: the names of its offers.
+            present: the number of other connected programs with the key.
 
         Raises:
-            ProtocolError: code ``access`` or ``limit``: it may not.
+            ProtocolError: ``access`` or ``limit``: it is not admitted.
         """
         for name, grant in self.keys.items():  # noqa: B007 (both are used below)
             if credential in (grant.public, grant.token):
@@ -120,37 +120,37 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True):
         return name
 
     def may_use(self, name: str, other: str) -> bool:
-        """Return whether the holder of a key may use what belongs to another key."""
+        """Return whether a key's holder may use what belongs to another key."""
         grant = self.keys.get(name)
         return grant is not None and (name == other or _matches(other, grant.uses))
 
     def allowance(self, name: str) -> Allowance:
-        """Return the limits of the holder of a key."""
+        """Return the limits of a key's programs."""
         grant = self.keys.get(name)
         return USUAL if grant is None else grant.limits
 
 
 class Source(Protocol):
-    """The source of a broker's permissions."""
+    """A source of permissions that can change while the broker runs."""
 
     access: Access
     key: Key
-    """The broker's own."""
+    """The broker's own key."""
 
     def changed(self) -> Access | None:
-        """Return what holds from now on if that has changed, None otherwise."""
+        """Return the permissions if they have changed since the last call, else None."""
 
 
 def credential(connection: object, token: str | None) -> str:
-    """Return what identifies a program at a broker with keys.
+    """Return the credential of a program at a broker with keys.
 
     Args:
-        connection: the name of its connection.
-        token: in its ``hello``.
+        connection: the connection's address.
+        token: the token in its ``hello``.
 
     Returns:
-        The public key in the name of the connection; without one, since it is a program in a
-        browser, the digest of its token; empty for a peer in this program.
+        The public key in the address; the digest of the token for a program in a browser, which has
+        no key; an empty string for a peer in this process.
     """
     if not isinstance(connection, bytes):
         return ""
@@ -160,7 +160,7 @@ def credential(connection: object, token: str | None) -> str:
 
 
 def digest(token: str) -> str:
-    """Return what an access file says of a token."""
+    """Return the digest that an access file has for a token."""
     return DIGEST + hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 

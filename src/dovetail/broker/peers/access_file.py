@@ -1,4 +1,4 @@
-"""Reads and checks a broker's access file, again whenever it changes."""
+"""Reads and checks a broker's access file, and reads it again when it changes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from dovetail.transport import keys
 log = logging.getLogger("dovetail.broker")
 
 LOOK = 0.5
-"""Seconds between looks at whether the file has changed."""
+"""Seconds between checks for a change of the file."""
 NAME = 64
-"""Characters in the name of a key."""
+"""Maximum characters in a key's name."""
 _DIGEST = re.compile(DIGEST + "[0-9a-f]{64}")
 
 
 def read(path: Path) -> Access:
-    """Return what an access file says.
+    """Read an access file.
 
     Raises:
-        DovetailError: it cannot be read, or says something else; one line says where and what.
+        DovetailError: it cannot be read or is invalid; the error is one line with the place.
     """
     try:
         table = outside.table(path)
@@ -47,7 +47,7 @@ def read(path: Path) -> Access:
 
 
 def problem(access: Access) -> str:
-    """Return what is wrong with an access file that has the right form; empty if nothing is."""
+    """Return what is inconsistent in a well-formed access file, or an empty string."""
     holders: dict[str, str] = {}
     for name, grant in access.keys.items():
         if not name.isprintable() or not 0 < len(name) <= NAME:
@@ -74,7 +74,7 @@ def problem(access: Access) -> str:
 
 
 def broker_key(path: Path, access: Access) -> Path:
-    """Return the file with the key of the broker that has an access file."""
+    """Return the path of the broker's key that belongs to an access file."""
     return path.parent / access.broker if access.broker else path.with_suffix(".key")
 
 
@@ -82,7 +82,7 @@ class AccessFile:
     """An access file in use by a broker.
 
     Raises:
-        DovetailError: it, or the broker's key, cannot be read.
+        DovetailError: the file or the broker's key cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -93,9 +93,9 @@ class AccessFile:
         self.key = keys.read(broker_key(path, self.access))
 
     def changed(self) -> Access | None:
-        """Return what the file says now if that has changed, None otherwise.
+        """Return the permissions if the file has changed, else None.
 
-        A file that cannot be read changes nothing; the log says why.
+        An unreadable file changes nothing; the reason is logged.
         """
         now = time.monotonic()
         if now - self._looked < LOOK:

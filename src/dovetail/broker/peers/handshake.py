@@ -1,4 +1,4 @@
-"""Checks of a ``hello``.  Pure."""
+"""Checks of ``hello``.  Pure."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def check(
     """Check a ``hello``.
 
     Args:
-        hello: of a peer.
+        hello: the message.
         token: the broker's access token, if it has one.
-        allowance: what the peer may cost.
-        entrant: whose own access token it carries; empty for none.
+        allowance: the peer's limits.
+        entrant: the owner of the access token that it carries; empty for none.
 
     Raises:
-        ProtocolError: it is refused.
+        ProtocolError: the ``hello`` is refused.
     """
     if hello.version != m.VERSION:
         raise ProtocolError("version", _other(hello.version))
@@ -66,11 +66,11 @@ def check(
 
 
 def scoped(hello: m.Hello, owner: str) -> m.Hello:
-    """Return a ``hello`` in which the names that must be unique begin with its owner's.
+    """Return a ``hello`` with its unique names prefixed by the owner's.
 
     Args:
-        hello: of a peer.
-        owner: its entrant or key; empty leaves the names as they are.
+        hello: the message.
+        owner: the peer's entrant or key; empty for no prefix.
     """
     if not owner:
         return hello
@@ -84,15 +84,15 @@ def scoped(hello: m.Hello, owner: str) -> m.Hello:
 def still(
     peer: Peer, access: Access | None, entrant: Callable[[str], str | None]
 ) -> limits.Allowance | None:
-    """Check that a peer may still do what it does; return what it may cost if its key says so.
+    """Check that a peer is still admitted; return its key's limits, None without a key.
 
     Args:
-        peer: that has a key or an access token of its own.
-        access: the keys that are let in now.
-        entrant: returns whose access token this is now.
+        peer: the peer.
+        access: the current permissions.
+        entrant: returns the current owner of an access token.
 
     Raises:
-        ProtocolError: code ``access``: its key or token was revoked, or is for something else.
+        ProtocolError: ``access``: its key or token was revoked, or no longer permits its role.
     """
     if peer.token and entrant(peer.token) != peer.entrant:
         raise ProtocolError(
@@ -109,7 +109,7 @@ def still(
 
 
 def unread(error: ProtocolError) -> m.Error:
-    """Return the answer to a frame that cannot be read, over a connection without a session."""
+    """Return the answer to an unreadable frame on a connection without a session."""
     version = error.about.get("version", m.VERSION)
     if error.kind == "hello" and version != m.VERSION:  # whose fields may be others
         return m.Error("version", _other(version))
@@ -123,11 +123,11 @@ def _other(version: int) -> str:
 
 
 def carries(hello: m.Hello, token: str | None) -> bool:
-    """Return whether a ``hello`` carries an access token, in time that reveals nothing of it."""
+    """Return whether a ``hello`` carries an access token, compared in constant time."""
     given = (hello.token or "").encode(errors="surrogatepass")
     return token is not None and hmac.compare_digest(token.encode(), given)
 
 
 def same(first: m.Hello | None, hello: m.Hello) -> bool:
-    """Return whether a ``hello`` comes again; as bytes, since arrays in it have no equality."""
+    """Return whether two ``hello`` are equal, as bytes, since their arrays cannot be compared."""
     return first is not None and codec.encode(first) == codec.encode(hello)

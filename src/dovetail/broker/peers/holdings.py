@@ -1,8 +1,8 @@
 """Memory held for a peer, in bytes: its stored states, requests, agents, runs and their episodes.
 
-A request holds its bytes while it is under way; after that the agent or run that it began does.  An
-agent holds the state from which it is made again, too, and an episode in progress its latest turn
-and its actions.
+A pending request holds its bytes, and then passes them to the agent or run that it created.  An
+agent also holds the state from which it would be recreated, and an episode in progress its latest
+turn and its actions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dovetail.protocol.errors import ProtocolError
 
 
 def weight(broker: BrokerState, peer: Peer) -> int:
-    """Return the bytes of memory, at most, that are held with what a peer said last."""
+    """Return an upper bound of the memory that a peer's latest message takes."""
     if peer.outbox.reliable:
         return 0
     size = max(0, peer.size)
@@ -35,15 +35,15 @@ def weight(broker: BrokerState, peer: Peer) -> int:
 
 
 def check_room(broker: BrokerState, peer: Peer, more: int = 0) -> None:
-    """Check that a peer that was just heard may have more held for it.
+    """Check that more memory may be held for a peer's latest message.
 
     Args:
-        broker: all the peers.
-        peer: which asks.
-        more: bytes besides those of what it said.
+        broker: the broker's state.
+        peer: the sender.
+        more: bytes beyond those of the message.
 
     Raises:
-        ProtocolError: it may not.
+        ProtocolError: ``limit``: it would be too much.
     """
     if peer.outbox.reliable:
         return
@@ -52,7 +52,7 @@ def check_room(broker: BrokerState, peer: Peer, more: int = 0) -> None:
 
 
 def _too_much(broker: BrokerState, peer: Peer, more: int) -> str:
-    """Return why a peer may not have ``more`` bytes held for it; empty if it may."""
+    """Return why ``more`` bytes would be too many for a peer, or an empty string."""
     if peer.held + more > HELD:
         return f"your requests, agents and runs hold {peer.held:,} bytes, and may hold {HELD:,}"
     if (
@@ -64,22 +64,22 @@ def _too_much(broker: BrokerState, peer: Peer, more: int) -> str:
 
 
 def grown(value: Any, size: int) -> int:
-    """Return the bytes of memory, at most, of a turn or action that came in ``size`` bytes."""
+    """Return an upper bound of the memory of a turn or action that came in ``size`` bytes."""
     return size + KEPT_VALUE * elements(value) if size else 0
 
 
 def grow(broker: BrokerState, peer: Peer, more: int) -> str:
-    """Count bytes more for a peer's episodes, or fewer; return why they are too many."""
+    """Add to the bytes held for a peer's episodes; return why they are too many, if so."""
     text = _too_much(broker, peer, more) if more > 0 and not peer.outbox.reliable else ""
     peer.held += more
     return text
 
 
 def check_requests(broker: BrokerState, peer: Peer) -> None:
-    """Check that a peer may make another request to the program of another.
+    """Check that a peer may make another request to another peer's program.
 
     Raises:
-        ProtocolError: too many are unanswered, or hold too much.
+        ProtocolError: ``limit``: too many are pending, or they hold too much.
     """
     if peer.unanswered >= peer.allowance.requests:
         text = f"{peer.unanswered:,} of your requests are not answered yet; wait for them"
@@ -88,10 +88,10 @@ def check_requests(broker: BrokerState, peer: Peer) -> None:
 
 
 def check_name(broker: BrokerState, peer: Peer, name: str) -> None:
-    """Check that a peer may use the name of a state.
+    """Check that a peer may use a state's name.
 
     Raises:
-        ProtocolError: it is not a name, or another's.
+        ProtocolError: the name is invalid, or another's.
     """
     if CONTROL.search(name):
         raise ProtocolError("invalid", "the name of a state has no control characters")
@@ -101,17 +101,17 @@ def check_name(broker: BrokerState, peer: Peer, name: str) -> None:
 
 
 def check_new_name(broker: BrokerState, peer: Peer, name: str) -> None:
-    """Check that a peer may store a state under a name; raises as ``check_name``."""
+    """Check that a peer may store a state under a name; raise as ``check_name`` does."""
     if text := overlong([("name of the state", name)]):
         raise ProtocolError("limit", text)
     check_name(broker, peer, name)
 
 
 def stored(broker: BrokerState, peer: Peer, name: str) -> bytes:
-    """Return the state that a peer names.
+    """Return the stored state that a peer names.
 
     Raises:
-        ProtocolError: there is none for it.
+        ProtocolError: there is none that it may use.
     """
     check_name(broker, peer, name)
     state = broker.states.get(name)
@@ -121,7 +121,7 @@ def stored(broker: BrokerState, peer: Peer, name: str) -> bytes:
 
 
 def full(broker: BrokerState, peer: Peer, name: str, size: int) -> str:
-    """Return why a peer may not store a state of ``size`` bytes under a name; empty if it may."""
+    """Return why a peer may not store ``size`` bytes under a name, or an empty string."""
     states, keepers, owner = broker.states, broker.keepers, peer.owner
     more = size - len(states.get(name, b""))
     if name not in states and len(states) >= STATES:

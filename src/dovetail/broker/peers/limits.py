@@ -1,14 +1,13 @@
-"""Limits of what one peer may cost the others.  Pure.
+"""Limits on what one peer can cost the others.  Pure.
 
-Answers that the broker waits for are free: clocks bound when they come, frame limits their size,
-and ``RUN_SEATS`` and ``OPEN_SEATS`` the work that follows.  All else is charged, a unit for about
-10 microseconds of the broker's time, and paid off with time: requests by ``COSTS``, bytes and
-values, unexpected answers by their values, unreadable frames by their bytes, and what the broker
-makes or sends again by its number.  A peer that owes more than ``SLOW`` is read later.  One that
-owes more than ``REFUSE`` has its requests refused; one that continues to ask, or confirms nothing
-that it is sent, is disconnected.
+Expected answers are free: clocks bound their time, frame limits their size, and ``RUN_SEATS`` and
+``OPEN_SEATS`` the work that follows.  Everything else is charged, one unit per 10 microseconds or
+so of the broker's time: requests by ``COSTS``, bytes and values, unexpected answers by values,
+unreadable frames by bytes, and what the broker makes or resends by number.  Debt is paid off with
+time.  Above ``SLOW`` the broker reads a peer later, and above ``REFUSE`` it refuses its requests.
+A peer that keeps asking, or never confirms what it is sent, is disconnected.
 
-Unauthenticated connections are not charged: ``transport.router`` gives them a share of the time.
+Unauthenticated connections are not charged; ``transport.router`` gives them a share of the time.
 """
 
 from __future__ import annotations
@@ -27,24 +26,24 @@ if TYPE_CHECKING:
     from dovetail.broker.peers.peers import Peer
 
 RATE = 5_000.0
-"""Units paid off in a second: a twentieth of the broker's time."""
+"""Units paid off per second: a twentieth of the broker's time."""
 SLOW = 5_000.0
-"""Above this debt a peer is not read until half is paid off; scales with its rate."""
+"""Debt above which a peer is not read until half is paid off; it scales with the rate."""
 REFUSE = 10_000.0
-"""Above this debt the requests of a peer are refused; scales with its rate."""
+"""Debt above which a peer's requests are refused; it scales with the rate."""
 STRIKES = 5_000
-"""Disconnect after this many refusals in a row."""
+"""Refusals in a row after which a peer is disconnected."""
 UNIT_BYTES = 1 << 12
-"""Bytes that cost one unit: they are read, written down and passed on."""
+"""Bytes per unit: they are read, logged and passed on."""
 SAVED_BYTES = 1 << 10
-"""Bytes of a saved state that cost one unit: they are read, written down and passed on at once."""
+"""Bytes per unit of a saved state: they are read, logged and passed on at once."""
 STORED_BYTES = 1 << 9
-"""The same where it is stored, which writes it down twice."""
+"""Bytes per unit of a stored state, which is written twice."""
 UNIT_ELEMENTS = 20
-"""Values, as ``Limits.elements`` counts them, that cost one unit."""
+"""Values per unit, counted as for ``Limits.elements``."""
 
 SMALL = 64
-"""The values of a frame are counted from this many bytes."""
+"""Bytes of a frame above which its values are counted."""
 
 COSTS: dict[type, float] = {
     m.Ping: 1,
@@ -62,97 +61,97 @@ COSTS: dict[type, float] = {
     m.Cleanup: 2,
     m.Error: 1,
 }
-"""Cost per message type; others are free unless ignored."""
+"""Units per message, by type; other types are free unless ignored."""
 IGNORED = 1.0
-"""Units for an answer that nothing waits for, besides those of its values."""
+"""Units for an unexpected answer, plus those of its values."""
 UNREADABLE = 5.0
-"""Units for a frame that cannot be read, besides those of ``unread``."""
+"""Units for an unreadable frame, plus those of its bytes."""
 ENTRY = 1.0
-"""Units for each entry of a page of the catalogue, besides those of its values."""
+"""Units for each entry of a page of the catalogue, plus those of its values."""
 PASSED = 0.01
-"""Units for each entry before the page."""
+"""Units for each entry before that page."""
 MATCH = 1.0
 """Units for each match that a run opens."""
 LOOKAHEAD = 5.0
-"""Units for a lookahead that is refused; the clock of its decision bounds any other."""
+"""Units for a refused lookahead; the clock of its decision bounds any other."""
 REPLAYED = 0.25
-"""Units for each frame that is sent again to a peer that resumes; at most ``SLOW`` in all for one
-that was away, which may not have been its fault."""
+"""Units for each frame resent to a peer that resumes; at most ``SLOW`` in all for one that was
+away, since that may not have been its fault."""
 
 UNAUTHENTICATED = 100
-"""Messages over a connection without a session after which it is closed."""
+"""Messages on a connection without a session after which it is closed."""
 NAME = 256
-"""Characters in a name."""
+"""Maximum characters in a name."""
 QUOTED = 60
-"""Characters that a message quotes of one that is longer."""
+"""Characters that an error quotes of a longer name."""
 OFFERS = 4_096
-"""Offers of a peer."""
+"""Maximum offers of a peer."""
 OFFER_ELEMENTS = 20_000
-"""Values in an offer, as ``Limits.elements`` counts them."""
+"""Maximum values in an offer, counted as for ``Limits.elements``."""
 UNANSWERED = 4_096
-"""Requests of a peer to other peers' programs that are under way."""
+"""Maximum pending requests of a peer to other peers' programs."""
 MATCHES = 4_096
-"""Matches open for all the runs of an experiment."""
+"""Maximum open matches of an experiment's runs."""
 RUN_SEATS = 1_024
-"""Agents that a run may name: the work of each episode grows with its seats."""
+"""Maximum agents of a run: the work of each episode grows with its seats."""
 OPEN_SEATS = 65_536
-"""Seats in all matches open for all the runs of an experiment."""
+"""Maximum seats in the open matches of an experiment's runs."""
 STATES = 10_000
-"""States that are kept."""
+"""Maximum stored states."""
 STATE_BYTES = 1 << 30
-"""Bytes of the states that an experiment, or its key, stores."""
+"""Maximum bytes of the states stored by an experiment, or by its key."""
 STATE_BYTES_IN_ALL = 2 << 30
-"""Bytes of all stored states."""
+"""Maximum bytes of all stored states."""
 SAVES = 2
-"""Saves that are under way for a peer: what one costs is known only with its answer."""
+"""Maximum pending saves of a peer: the cost of one is known only from its answer."""
 RECORDED = 1 << 18
-"""Bytes of a run that are recorded with each of its episodes."""
+"""Maximum bytes of a run that are recorded with each of its episodes."""
 RECORDS = 64 << 30
-"""Bytes of the journal for the episodes and states of an experiment, or of its key; its runs fail,
-and its states are refused."""
+"""Maximum bytes of the journal for the episodes and states of an experiment, or of its key; beyond
+it runs fail and states are refused."""
 RECORDS_IN_ALL = 256 << 30
-"""The same of all of them, with what the journal had when the broker was started."""
+"""Maximum bytes of the journal in all, with those that it had when the broker started."""
 RECORD = 1 << 10
-"""Bytes of one such record besides those of its actions and of what each repeats of its run."""
+"""Bytes of a record without those of its actions and of its run."""
 ACTIONS = 256 << 20
-"""Bytes of the actions of an episode, which are kept to its end; it is truncated."""
+"""Maximum bytes of an episode's actions, which are kept to its end; beyond it is truncated."""
 HELD = 512 << 20
-"""Bytes that the requests, agents and runs of a peer hold, with their episodes in progress."""
+"""Maximum bytes held by a peer's requests, agents, runs and their episodes."""
 HELD_IN_ALL = 2 << 30
-"""Bytes that those of all peers hold, but for ``LITTLE`` of each."""
+"""Maximum bytes held by those of all peers, beyond ``LITTLE`` of each."""
 LITTLE = 1 << 20
-"""Bytes that those of a peer hold, up to which all are not counted."""
+"""Bytes that each peer may hold whatever the others do."""
 SOUGHT = 50
-"""Stored states that cost one unit where they are counted."""
+"""Stored states per unit where they are counted."""
 COUNTED = 1 << 12
-"""Bytes of a turn, or of an episode's actions, from which they are counted among these."""
+"""Bytes of a turn, or of an episode's actions, above which they are counted."""
 KEPT_VALUE = 64
-"""Bytes that a value takes in memory, at most, where it takes one in a frame."""
+"""Maximum bytes of memory of a value that takes one byte in a frame."""
 KEPT = 256 << 20
-"""Disconnect a peer that has not confirmed this many bytes that it had time to confirm."""
+"""Bytes left unconfirmed for too long after which a peer is disconnected."""
 
 Count = Annotated[int, Meta(ge=0)]
 
 
 class Allowance(Struct, frozen=True, forbid_unknown_fields=True):
-    """Limits of a peer; an access file may give the holder of a key others."""
+    """Limits of a peer; an access file can set others for a key."""
 
     rate: Annotated[float, Meta(gt=0)] = RATE
-    """Units paid off in a second."""
+    """Units paid off per second."""
     offers: Count = OFFERS
-    """Offers of each of its programs."""
+    """Maximum offers of each program."""
     requests: Count = UNANSWERED
-    """Requests under way of each of its programs."""
+    """Maximum pending requests of each program."""
     matches: Count = MATCHES
-    """Matches open for all runs of each of its experiments."""
+    """Maximum open matches of each experiment's runs."""
     states: Count = STATES
-    """Stored states of the key."""
+    """Maximum stored states of the key."""
     state_bytes: Count = STATE_BYTES
-    """Bytes of all of these."""
+    """Maximum bytes of those."""
     record_bytes: Count = RECORDS
-    """Bytes of the journal for the episodes and states of the key."""
+    """Maximum bytes of the journal for the key's episodes and states."""
     peers: Count = 4_096
-    """Programs with the key that are connected."""
+    """Maximum connected programs with the key."""
 
 
 USUAL = Allowance()
@@ -161,7 +160,7 @@ Verdict = Literal["take", "refuse", "drop"]
 
 
 def charge(peer: Peer, units: float, now: float) -> None:
-    """Add to what a peer owes, which wears off with time."""
+    """Add to a peer's debt, after paying off what time has."""
     owed = peer.owed - peer.allowance.rate * (now - peer.charged)
     if owed <= 0.0:
         owed = 0.0
@@ -171,7 +170,7 @@ def charge(peer: Peer, units: float, now: float) -> None:
 
 
 def judge(peer: Peer) -> Verdict:
-    """Return what to do with what a peer says, after it was charged for it."""
+    """Return what to do with a message of a peer that was just charged."""
     if peer.owed <= REFUSE * peer.allowance.rate / RATE:
         return "take"
     peer.strikes += 1
@@ -179,7 +178,7 @@ def judge(peer: Peer) -> Verdict:
 
 
 def rest(peer: Peer) -> float:
-    """Return for how many seconds to read nothing from a peer; 0 if it may speak."""
+    """Return the seconds for which not to read from a peer; 0 if it may send."""
     slow = SLOW * peer.allowance.rate / RATE
     return 0.0 if peer.owed <= slow else (peer.owed - slow / 2) / peer.allowance.rate
 
@@ -188,7 +187,7 @@ def check(hello: m.Hello, allowance: Allowance) -> None:
     """Check the sizes in a ``hello``.
 
     Raises:
-        ProtocolError: code ``limit``: one is too large.
+        ProtocolError: ``limit``: one is too large.
     """
     if len(hello.offers) > allowance.offers:
         most = f"{allowance.offers:,}"
@@ -205,7 +204,7 @@ def check(hello: m.Hello, allowance: Allowance) -> None:
 
 
 def overlong(names: Iterable[tuple[str, str]]) -> str:
-    """Return which of some names, by what they are, has too many characters; empty if none has."""
+    """Return the complaint about the first overlong name, given (kind, name) pairs, or ``""``."""
     for what, name in names:
         if len(name) > NAME:
             return f"the {what} has {len(name):,} characters; it may have {NAME}"
@@ -213,30 +212,30 @@ def overlong(names: Iterable[tuple[str, str]]) -> str:
 
 
 def quoted(name: str | int) -> str:
-    """Return a name as a message quotes it; of one that is too long to be a name, the beginning."""
+    """Return a name quoted for an error, shortened if it is too long for a name."""
     if isinstance(name, int) or len(name) <= NAME:
         return repr(name)
     return f"{name[:QUOTED]!r}... ({len(name):,} characters)"
 
 
 def started(name: str, command: str) -> str:
-    """Return how to start a program, for the end of an error; empty if its name needs quotes."""
+    """Return the end of an error, which says how to start a program; empty for an odd name."""
     return f"; start one with `dovetail {command} {name}`" if quoted(name) == f"'{name}'" else ""
 
 
 def asked(message: m.Message, size: int, most: int) -> float:
-    """Return the cost of a message of ``COSTS``; arguments as for ``values``."""
+    """Return the units for a message of ``COSTS``; arguments as for ``values``."""
     units = COSTS.get(type(message), 0.0) + size // UNIT_BYTES
     return units if size <= SMALL else units + values(message, size, most)
 
 
 def values(message: m.Message, size: int, most: int) -> float:
-    """Return the units for what is in a message, unknown fields included.
+    """Return the units for a message's values, unknown fields included.
 
     Args:
-        message: what was read.
-        size: bytes of the frame.
-        most: values that a frame may have.
+        message: the decoded message.
+        size: the bytes of its frame.
+        most: the maximum number of values in a frame.
     """
     unknown = 0
     if size > SMALL:
@@ -248,17 +247,17 @@ def values(message: m.Message, size: int, most: int) -> float:
 
 
 def unread(size: int, most: int) -> float:
-    """Return the units for a frame that is refused.
+    """Return the units for an unreadable frame.
 
     Args:
         size: its bytes.
-        most: values of a frame that are looked at; each has a byte at least.
+        most: the maximum number of values that decoding looks at, each of at least a byte.
     """
     return UNREADABLE + min(size, most) // UNIT_ELEMENTS + size // UNIT_BYTES
 
 
 def elements(value: Any) -> int:
-    """Return how many values are in a value or message that was decoded, keys of maps included."""
+    """Return the number of values in a decoded value or message, keys of maps included."""
     count = 0
     left = [value]
     while left:

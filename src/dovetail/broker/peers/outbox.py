@@ -1,7 +1,7 @@
-"""Outgoing messages of one peer, kept until they have arrived or are answered.
+"""A peer's outgoing messages, kept until they have arrived or been answered.
 
-Every frame that must arrive has a number, ``seq``, that rises within the session.  A resumption is
-a replay of what is kept.
+Every frame that must arrive has a number, ``seq``, that rises within the session.  To resume is to
+resend what is kept.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 
 Address = Hashable
-"""Whatever the shell calls a connection; it changes when a peer reconnects."""
+"""The shell's name of a connection; it changes when a peer reconnects."""
 
 Said = list[tuple[Address, m.Message]]
-"""(recipient, message) pairs in order; a recipient may be an ``Audience``."""
+"""(recipient, message) pairs in order; a recipient can be an ``Audience``."""
 
 
 class Out:
-    """All messages about to be sent, in order."""
+    """The messages about to be sent, in order."""
 
     __slots__ = ("clock", "crowded", "messages", "spent")
 
     def __init__(self) -> None:
         self.messages: Said = []
         self.clock: Callable[[], float] | None = None
-        """The clock that measures ``spent``; None if it is not measured."""
+        """The clock that measures ``spent``; None to not measure it."""
         self.spent = 0.0
-        """Seconds that making turns for watchers took."""
+        """Seconds spent on making turns for watchers."""
         self.crowded = False
-        """True while turns for watchers would be dropped; they need not be made."""
+        """True while turns for watchers would be dropped, and so need not be made."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Outbox:
-    """One peer's outgoing messages, sent through ``out``."""
+    """A peer's outgoing messages, sent through ``out``."""
 
     __slots__ = (
         "_due",
@@ -55,27 +55,27 @@ class Outbox:
     def __init__(self, out: Out, address: Address) -> None:
         self._out = out
         self.seq = 0
-        """The number of the last numbered frame."""
+        """The number of the latest numbered frame."""
         self.asked: dict[int, m.Asked] = {}
-        """Requests that are not answered yet; ``pop`` those that are, or need not arrive."""
+        """Requests that are not answered yet."""
         self._kept: dict[int, m.Numbered] = {}
         self._due = 0
         """``seq`` at the last call of ``unseen``."""
         self._sizes: dict[int, int] = {}
-        """Bytes of what is kept since before that."""
+        """Bytes of each frame kept since before that."""
         self._unseen = 0
-        """All of these."""
+        """The sum of these."""
         self.connect(address)
 
-    # -- to send ---------------------------------------------------------------------------------
+    # -- sending ---------------------------------------------------------------------------------
 
     def tell(self, message: m.Message) -> None:
-        """Send what may be lost."""
+        """Send a message that may be lost."""
         if self.present:
             self._out.messages.append((self.address, message))
 
     def deliver(self, message: m.Delivered) -> None:
-        """Send what must arrive; it is kept until it has."""
+        """Send a message that must arrive; keep it until it has."""
         self.seq = message.seq = self.seq + 1
         if not self.reliable:
             self._kept[self.seq] = message
@@ -83,37 +83,37 @@ class Outbox:
             self._out.messages.append((self.address, message))
 
     def ask(self, message: m.Asked) -> int:
-        """Send what must be answered; it is kept until it is.  Return its number."""
+        """Send a request and keep it until it is answered; return its number."""
         self.seq = seq = message.seq = self.seq + 1
         self.asked[seq] = message
         if self.present:
             self._out.messages.append((self.address, message))
         return seq
 
-    # -- what became of it -----------------------------------------------------------------------
+    # -- confirmations ---------------------------------------------------------------------------
 
     def answered(self, seq: int) -> None:
-        """Keep a frame no longer: its answer has come."""
+        """Drop a request whose answer has come."""
         try:  # noqa: SIM105 - `suppress` would cost more than the rest
             del self.asked[seq]
         except KeyError:
             pass
 
     def release(self, seq: int) -> None:
-        """Wait for the answer to a frame no longer; it must still arrive."""
+        """Stop waiting for the answer to a request, which must still arrive."""
         message = self.asked.pop(seq, None)
         if message is not None and not self.reliable:
             self._kept[seq] = message
 
     def arrived(self, seen: int) -> None:
-        """Forget every frame up to a number: the peer has confirmed it."""
+        """Drop every frame up to a number that the peer has confirmed."""
         for seq in [seq for seq in self._kept if seq <= seen]:
             del self._kept[seq]
             if self._sizes:
                 self._unseen -= self._sizes.pop(seq, 0)
 
     def unseen(self) -> int:
-        """Return the bytes kept since before the last call, which the peer had time to confirm."""
+        """Return the bytes kept since before the last call, which could have been confirmed."""
         for seq in reversed(self._kept):
             if seq in self._sizes:
                 break
@@ -124,7 +124,7 @@ class Outbox:
         return self._unseen
 
     def reply_to(self, request: int) -> m.Delivered | None:
-        """Return the answer to one of the peer's requests, if it is kept."""
+        """Return the kept answer to one of the peer's requests, if any."""
         for message in self._kept.values():
             if isinstance(message, m.Reply | m.Saved | m.Error) and message.id == request:
                 return message
@@ -132,24 +132,24 @@ class Outbox:
 
     @property
     def settled(self) -> int:
-        """The highest number up to which no frame's answer is awaited."""
+        """The highest number up to which no answer is pending."""
         return next(iter(self.asked), self.seq + 1) - 1
 
     # -- the connection --------------------------------------------------------------------------
 
     def connect(self, address: Address) -> None:
-        """Send by this connection from now on."""
+        """Send over a connection from now on."""
         self.address = address
         self.present = True
         self.reliable = bool(getattr(address, "reliable", False))
-        """True if the connection cannot lose anything; nothing is kept for it to be sent again."""
+        """True if the connection cannot lose messages, so that none are kept."""
 
     def disconnect(self) -> None:
-        """Send nothing until ``connect``, and keep what must arrive."""
+        """Send nothing until ``connect``, but keep what must arrive."""
         self.present = False
 
     def replay(self, seen: int) -> int:
-        """Send again what may have been lost to a peer that resumes; return how many frames."""
+        """Resend what a resuming peer may have missed; return the number of frames."""
         self.arrived(seen)
         missed = sorted({**self._kept, **self.asked})
         for seq in missed:
@@ -158,7 +158,7 @@ class Outbox:
         return len(missed)
 
     def close(self) -> None:
-        """Send and keep nothing any more."""
+        """Stop sending, and drop everything."""
         self.present = False
         self.reliable = True
         self._kept.clear()
@@ -174,7 +174,7 @@ def _size(message: m.Message) -> int:
 
 
 class Audience:
-    """Peers that receive the same messages, any of which may be dropped."""
+    """Peers that are sent the same messages, any of which may be dropped."""
 
     __slots__ = ("_boxes",)
 
@@ -182,12 +182,12 @@ class Audience:
         self._boxes = tuple(boxes)
 
     def addresses(self) -> list[Address]:
-        """Return the connections of those who are present."""
+        """Return the addresses of those present."""
         return [box.address for box in self._boxes if box.present]
 
 
 def spread(out: Said) -> Said:
-    """Return what is sent with each of an audience named for itself."""
+    """Return the pairs with each audience replaced by its members."""
     if not any(type(to) is Audience for to, _ in out):
         return out
     single: Said = []
@@ -201,10 +201,10 @@ def spread(out: Said) -> Said:
 
 
 def without_heartbeats(out: Said, tell: Callable[[Said], None]) -> Said:
-    """Return what is to be sent without the heartbeats; have those sent that there are.
+    """Send the heartbeats among some messages through ``tell``; return the others.
 
-    They may be heard before anything else is written down: a ping without ``settled`` lets no peer
-    forget an answer that a broker started again would need.
+    Heartbeats need not wait for the journal: a ping without ``settled`` lets no peer forget an
+    answer that a restarted broker would need.
     """
     beats: Said = []
     others: Said = []

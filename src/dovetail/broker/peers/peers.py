@@ -1,4 +1,4 @@
-"""Peers as the broker knows them.  A session outlives its connection."""
+"""The broker's view of its peers.  A session outlives its connection."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from dovetail.protocol.errors import Code
 from dovetail.protocol.states import SESSION, Machine, SessionPhase
 
 COMPLAINTS = 100
-"""Maximum errors about no request that a peer is told before its next ``pong``."""
+"""Maximum errors outside of requests that a peer is sent between two of its ``pong``."""
 CROWD = 64
-"""Peers with the usual heartbeat; those that come later have longer ones, in proportion."""
+"""Peers up to which the heartbeat is the usual one; beyond, it grows in proportion."""
 MAX_HEARTBEAT = 30.0
-"""Seconds of the longest heartbeat in a crowd."""
+"""Maximum heartbeat in a crowd, in seconds."""
 PATIENCE = 3.0
-"""Heartbeats in a crowd for which a peer may be silent at least."""
+"""Heartbeats for which a peer may be silent in a crowd."""
 BEFORE_ANY = -(1 << 63) - 1
 AT_WORK = 10
-"""How many times longer than others a peer may be silent that is at work on a request."""
+"""The factor by which a peer at work on a request may be silent longer than others."""
 TURNS = (
     m.Open
     | m.EnvironmentStart
@@ -31,7 +31,7 @@ TURNS = (
     | m.AgentStep
     | m.AgentSteps
 )
-"""Requests bounded by clocks, so that a peer may be silent while it owes the answer."""
+"""Requests bounded by clocks: a peer may be silent while their answer is pending."""
 
 
 def _new() -> Machine[SessionPhase]:
@@ -48,61 +48,61 @@ class Peer:
     offers: dict[str, m.Offer]
     outbox: Outbox
     heard: float
-    """When its last frame came, in the core's seconds."""
+    """The time of its latest frame, in the core's seconds."""
     greeting: m.Hello | None
-    """Its first ``hello``, as long as ``size`` is below 0."""
+    """Its first ``hello``; None once it has sent anything else."""
     size: int = -1
-    """Bytes of its last message, 0 if unknown; below 0 until it sends anything but ``hello``."""
+    """Bytes of its latest message, 0 if unknown; negative until it sends more than ``hello``."""
     software: str = ""
     entrant: str = ""
-    """The owner of the access token that it presented; empty for the broker's."""
+    """The owner of the access token that it presented; empty for the broker's own."""
     token: str = ""
-    """That token, which may be revoked; empty for the broker's."""
+    """That token, which can be revoked; empty for the broker's own."""
     public: str = ""
-    """Its public key, or the digest of its token (``access.credential``)."""
+    """Its public key, or its token's digest; see ``access.credential``."""
     key: str = ""
     """The name of that key."""
     allowance: Allowance = USUAL
     """Its limits."""
     machine: Machine[SessionPhase] = field(default_factory=_new)
     lost: float = 0.0
-    """When its connection went, while it is away."""
+    """The time at which its connection was lost, while it is away."""
     heartbeat: float = 0.0
-    """Seconds between two pings, as its `welcome` says."""
+    """Seconds between two pings, as in its ``welcome``."""
     due: float = 0.0
-    """When it is pinged next."""
+    """The time of its next ping."""
     ping: int = 0
     request: int = BEFORE_ANY
-    """The highest ``id`` of a request that it has made."""
+    """The highest ``id`` of its requests."""
     watching: dict[int | None, m.Watch] = field(default_factory=dict)
-    """Its `watch` per run; key None covers all other runs."""
+    """Its ``watch`` by run; None is the key for all other runs."""
     complaints: int = 0
     owed: float = 0.0
-    """Outstanding debt at time ``charged``."""
+    """Its debt at the time ``charged``, in units."""
     charged: float = 0.0
     strikes: int = 0
-    """Messages refused since it owed nothing."""
+    """Messages refused since it was last free of debt."""
     unanswered: int = 0
-    """Its requests to other peers' programs that are under way."""
+    """Its pending requests to other peers' programs."""
     saves: int = 0
-    """How many of these ask for a state."""
+    """The number of these that ask for a state."""
     held: int = 0
-    """Bytes that its requests, agents and runs hold; see ``holdings``."""
+    """Bytes held by its requests, agents and runs; see ``holdings``."""
 
     @property
     def owner(self) -> str:
-        """The owner of its runs, agents and stored states: its key, without keys its session."""
+        """The owner of its runs, agents and stored states: its key, or its session without keys."""
         return f"key {self.key}" if self.key else self.session
 
     @property
     def away(self) -> bool:
-        """True if its connection is gone, and it may yet come back."""
+        """True if its connection is lost and it may still come back."""
         return self.machine.state == "away"
 
     def asks(self, request: int) -> bool:
-        """Note the ``id`` of a request; return whether it is new.
+        """Record a request's ``id``; return whether it is new.
 
-        A repeated one gets the same answer again, if there was one.
+        A repeated request gets its earlier answer, if there was one.
         """
         if request > self.request:
             self.request = request
@@ -121,20 +121,20 @@ class Peer:
         self.outbox.deliver(m.Error(code, text, id=request))
 
     def complain(self, code: Code, text: str) -> None:
-        """Tell the peer of a mistake, unless it was told of too many already."""
+        """Send the peer an error, unless it was sent too many already."""
         self.complaints += 1
         if self.complaints <= COMPLAINTS:
             self.outbox.tell(m.Error(code, text))
 
 
 def heartbeat(usual: float, peers: int) -> float:
-    """Return the seconds between two pings of a peer.
+    """Return the heartbeat of a new peer, in seconds.
 
     Args:
-        usual: for a peer that is not in a crowd.
-        peers: how many there are when it comes.
+        usual: the heartbeat without a crowd.
+        peers: the number of peers so far.
 
-    The pings of all together grow with the logarithm of their number, up to ``MAX_HEARTBEAT``.
+    The total rate of pings grows with the logarithm of the number, up to ``MAX_HEARTBEAT``.
     """
     return max(usual, min(usual * peers / CROWD, MAX_HEARTBEAT))
 
@@ -143,18 +143,18 @@ def timeout(beat: float, usual: float, patience: float) -> float:
     """Return the seconds for which a peer may be silent.
 
     Args:
-        beat: its heartbeat.
-        usual: that of a peer that is not in a crowd.
-        patience: for such a peer.
+        beat: the peer's heartbeat.
+        usual: the heartbeat without a crowd.
+        patience: the seconds for a peer with that.
     """
     return max(patience, PATIENCE * beat) if beat > usual else patience
 
 
 def silent(peer: Peer, silence: float, patience: float) -> bool:
-    """Return whether a peer was silent for too long.
+    """Return whether a peer has been silent for too long.
 
-    One that is at work on something may be: clocks bound how long it may be at work on a turn;
-    a request may take longer.
+    A peer at work may be silent longer: clocks bound its time for a turn, and ``AT_WORK`` that for
+    a request.
     """
     if silence <= patience or peer.role not in ("environment", "agent"):
         return False

@@ -1,7 +1,6 @@
-"""The state that the parts of the broker share: settings, output, numbers, the peers.
+"""State shared by the broker's parts: settings, output, numbers, peers.
 
-Other state is in the part that owns it: instances in ``instances``, requests in ``requests``, runs
-in ``runs``, episodes in ``episodes``.
+All other state is in the part that owns it: ``instances``, ``requests``, ``runs``, ``episodes``.
 """
 
 from __future__ import annotations
@@ -24,33 +23,33 @@ from dovetail.protocol.journal import AnyRecord, StateRecord
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a broker behaves; times in seconds."""
+    """A broker's settings; times in seconds."""
 
     token: str | None = None
-    """The access token that every peer must present at ``hello``."""
+    """The access token that every peer must present."""
     heartbeat: float = 1.0
     peer_timeout: float = 30.0
-    """An idle peer is considered lost after this much silence."""
+    """Silence after which an idle peer counts as lost."""
     grace: float = 10.0
-    """How long a lost peer's seats are kept."""
+    """Time for which a lost peer's seats are kept."""
     limits: m.Limits = field(default_factory=m.Limits)
     access: Access | None = None
-    """Permissions of the holders of keys; None for a broker without keys."""
+    """Permissions by key; None for a broker without keys."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class BrokerPart:
-    """A part of the broker with state that a snapshot keeps."""
+    """A part of the broker whose state is in snapshots."""
 
     STATE: ClassVar[tuple[str, ...]] = ()
-    """The fields with that state; all others follow from them or end with the program."""
+    """The fields with that state; all others can be derived or end with the process."""
 
     def state(self) -> dict[str, Any]:
-        """Return these fields."""
+        """Return the fields of ``STATE``."""
         return {name: getattr(self, name) for name in self.STATE}
 
     def take_over(self, state: Mapping[str, Any]) -> None:
-        """Continue with what ``state`` of another such part returned."""
+        """Restore the fields from the ``state`` of another such part."""
         for name in self.STATE:
             value, own = state[name], getattr(self, name)
             if isinstance(own, dict):  # other parts may share it
@@ -61,7 +60,7 @@ class BrokerPart:
 
 
 ALL = ""
-"""In place of an owner: all of them, also those of earlier sessions."""
+"""The key of ``recorded`` for all owners, those of earlier sessions included."""
 
 
 class BrokerState(BrokerPart):
@@ -76,42 +75,42 @@ class BrokerState(BrokerPart):
         self.settings = settings
         self.out = Out()
         self.events: deque[tuple[Any, ...]] = deque()
-        """Events that the parts have raised, which the core dispatches; see ``runs.events``."""
+        """Events raised by the parts, for the core to dispatch; see ``runs.events``."""
         self.records: list[AnyRecord] = []
         self.states: dict[str, bytes] = {}
-        """Agents' saved states by name."""
+        """Stored agent states, by name."""
         self.keepers: dict[str, str] = {}
-        """The owner (``Peer.owner``) of each state; a session only while it lasts."""
+        """The owner (``Peer.owner``) of each stored state; a session only while it lasts."""
         self.shared: set[str] = set()
         """The names of states that any experiment may use."""
         self.journalled = False
-        """True if records are kept."""
+        """True if there is a journal."""
         self.recorded: dict[str, int] = {}
-        """Bytes of records for each ``Peer.owner``, a session only while it lasts; those of the
-        whole journal under ``ALL``."""
+        """Bytes of the journal by ``Peer.owner``, a session only while it lasts; ``ALL`` is the
+        total."""
         self.counters = {"turns": 0, "episodes": 0, "ignored": 0, "refused": 0}
         self.stopping = False
         self.entrant: Callable[[str], str | None] = lambda token: None
-        """Maps an access token to its entrant."""
+        """Returns the entrant of an access token; None if it is unknown."""
         self.origin: Callable[[Address], str] | None = None
-        """Returns the address of a connection's machine, for the catalogue; None keeps it out."""
+        """Returns the machine of a connection, for the catalogue; None leaves it out."""
         self.missed: Callable[[str], None] = lambda text: None
-        """Called with a line when a run starts waiting for a lost peer."""
+        """Called with a line to log when a run starts waiting for a lost peer."""
         self.timers = Timers()
         self.connections: dict[Address, Peer] = {}
-        """The peers that are present."""
+        """The connected peers."""
         self.sessions: dict[str, Peer] = {}
-        """All peers, also those that are away, by session token."""
+        """All peers, those away included, by session token."""
         self.next = 1
-        """The number that the next thing gets."""
+        """The next unused number."""
         self.slowed: dict[Address, float] = {}
-        """Connections that are not to be read, and for how many seconds."""
+        """Connections not to be read, with the seconds."""
         self.dropped: dict[Address, str] = {}
-        """Connections to close, and why; the reason is empty if it has been told."""
+        """Connections to close, with the reason; an empty one was told already."""
         self._unauthenticated: dict[Address, int] = {}
 
     def keeps(self, peer: Peer, name: str) -> bool:
-        """Return whether a saved state may be read and replaced by an experiment."""
+        """Return whether an experiment may read and replace a stored state."""
         keeper = self.keepers.get(name)
         if keeper is None or keeper == peer.owner or name in self.shared:
             return True
@@ -122,7 +121,7 @@ class BrokerState(BrokerPart):
         return keeper not in self.sessions
 
     def store(self, peer: Peer, name: str, agent: str, state: bytes, *, shared: bool) -> None:
-        """Store a state that a peer may keep; others may use it if it is ``shared``."""
+        """Store a peer's state; others may use it if it is ``shared``."""
         self.states[name] = state
         self.keepers[name] = peer.owner
         if shared:
@@ -132,12 +131,12 @@ class BrokerState(BrokerPart):
         self.record(peer, StateRecord(name, agent, state, key=peer.key, shared=shared), len(state))
 
     def record(self, peer: Peer, record: AnyRecord, size: int) -> None:
-        """Have an episode or a state of a peer written down.
+        """Queue an episode or state for the journal.
 
         Args:
-            peer: the experiment whose it is.
-            record: of it.
-            size: of the state, or of the actions and of what is repeated of the run.
+            peer: the experiment that it is counted for.
+            record: the record to write.
+            size: bytes of the state, or of the actions and the run.
         """
         self.records.append(record)
         if self.journalled:
@@ -145,7 +144,7 @@ class BrokerState(BrokerPart):
                 self.recorded[owner] = self.recorded.get(owner, 0) + size + limits.RECORD
 
     def recorded_too_much(self, peer: Peer) -> str:
-        """Return why nothing more of a peer may be recorded; empty if it may."""
+        """Return why nothing more may be recorded for a peer, or an empty string."""
         if peer.outbox.reliable:
             return ""
         size, most = self.recorded.get(peer.owner, 0), peer.allowance.record_bytes
@@ -162,12 +161,12 @@ class BrokerState(BrokerPart):
         return ""
 
     def admits(self, public: str) -> bool:
-        """Return whether a program with this public key may connect."""
+        """Return whether a program with a public key may connect."""
         access = self.settings.access
         return access is not None and access.admits(public)
 
     def allowance(self, key: str) -> limits.Allowance:
-        """Return the limits of a peer; ``key`` is the name of its key, or empty."""
+        """Return the limits of a peer with a key; an empty name is for none."""
         access = self.settings.access
         return limits.USUAL if access is None else access.allowance(key)
 
@@ -179,22 +178,22 @@ class BrokerState(BrokerPart):
         )
 
     def experiments(self) -> list[Address]:
-        """Return the connections of the experiments that are present."""
+        """Return the connections of all connected experiments."""
         peers = self.connections.items()
         return [address for address, peer in peers if peer.role == "experiment"]
 
     def number(self) -> int:
-        """Return a number that nothing else has."""
+        """Return an unused number."""
         return self.numbers(1)[0]
 
     def numbers(self, count: int) -> range:
-        """Return ``count`` numbers that nothing else has."""
+        """Return ``count`` unused numbers."""
         first = self.next
         self.next = first + count
         return range(first, self.next)
 
     def ignore(self, peer: Peer, message: m.Message | None = None) -> None:
-        """Count a message that is late, doubled or foreign; it may have many values."""
+        """Count, and charge for, a message that is late, doubled or foreign."""
         self.counters["ignored"] += 1
         if not peer.outbox.reliable:
             units = 0.0
@@ -203,7 +202,7 @@ class BrokerState(BrokerPart):
             self.charge(peer, limits.IGNORED + units)
 
     def charge(self, peer: Peer, units: float) -> None:
-        """Charge a peer that was just heard; one in this program is trusted."""
+        """Charge a peer that was just heard, unless it is in this process."""
         if not peer.outbox.reliable:
             limits.charge(peer, units, peer.heard)
             seconds = limits.rest(peer)
@@ -211,12 +210,12 @@ class BrokerState(BrokerPart):
                 self.slowed[peer.outbox.address] = seconds
 
     def count_unauthenticated(self, address: Address) -> None:
-        """Count something said over a connection that has no session."""
+        """Count a message on a connection without a session."""
         count = self._unauthenticated[address] = self._unauthenticated.get(address, 0) + 1
         if count > limits.UNAUTHENTICATED:
             self.dropped[address] = f"{count} messages without a session; say hello first"
             del self._unauthenticated[address]
 
     def authenticated(self, address: Address) -> None:
-        """Take note that a connection has a session, or has ended."""
+        """Stop counting for a connection, which has a session or has ended."""
         self._unauthenticated.pop(address, None)

@@ -1,4 +1,4 @@
-"""Deadlines that may move without notice."""
+"""Timers for deadlines that move without notice."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ class Timed(Protocol):
 
     @property
     def deadline(self) -> float:
-        """When it is overdue; ``FOREVER`` for never."""
+        """The time at which it is overdue; ``FOREVER`` for never."""
         ...
 
     timer: float
-    """The earliest time at which the timers will look at it; ``FOREVER`` at first."""
+    """The time of its earliest entry in the heap; ``FOREVER`` without one."""
 
 
 class Timers:
-    """Deadlines, re-checked lazily when they fire."""
+    """A heap of deadlines, each checked again when its entry comes up."""
 
     def __init__(self) -> None:
         self.heap: list[tuple[float, int, Timed]] = []
-        """Entries by time; an object may have several."""
+        """Entries by time; an object can have several."""
         self._order = itertools.count()
 
     def watch(self, timed: Timed) -> None:
-        """Have ``due`` yield something at its deadline; call again if that becomes earlier."""
+        """Watch an object's deadline; call again if it becomes earlier."""
         if timed.deadline < timed.timer:
             timed.timer = timed.deadline
             heapq.heappush(self.heap, (timed.timer, next(self._order), timed))
 
     def rewatch(self, timed: Timed) -> None:
-        """Watch what an earlier heap, cleared since, may have watched."""
+        """Watch an object whose entries were cleared from the heap."""
         timed.timer = FOREVER
         self.watch(timed)
 
     def due(self, now: float) -> Iterator[Timed]:
-        """Yield what is overdue, for the caller to act upon before it takes the next."""
+        """Yield the overdue objects; the caller handles each before it takes the next."""
         while self.heap and self.heap[0][0] <= now:
             due, _, timed = heapq.heappop(self.heap)
             if timed.timer != due:

@@ -1,4 +1,4 @@
-"""Recreates agents that were lost with their program, from their last save."""
+"""Recreates agents lost with their program, from their latest save."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dovetail.broker.runs.runs import Runs
 from dovetail.protocol import messages as m
 
 LOSSES = 10
-"""How often an agent is made again; one that always dies would never end its run."""
+"""Maximum times that an agent is recreated; one that always dies would never end its run."""
 
 
 class AgentRecovery(BrokerPart):
-    """The lost agents, and the saves to recreate them from."""
+    """The lost agents, and the saves that they are recreated from."""
 
     STATE = ("lost",)
 
@@ -31,7 +31,7 @@ class AgentRecovery(BrokerPart):
         self._runs = runs
         self._requests = requests
         self.lost: dict[int, Instance] = {}
-        """By number."""
+        """Lost agents by number."""
 
     # -- saves -----------------------------------------------------------------------------------
 
@@ -39,7 +39,7 @@ class AgentRecovery(BrokerPart):
         self.ended(event.run)
 
     def ended(self, run: RunState) -> None:
-        """Count an episode that is over; ask for a save of each agent that is due."""
+        """Count an ended episode, and request a save of each agent that is due for one."""
         if not (run.asked.save_every or run.waits):
             return
         for instance, mode in dict(zip(run.agents, run.modes(), strict=True)).items():
@@ -53,12 +53,12 @@ class AgentRecovery(BrokerPart):
                 self._requests.internal(instance.peer, save)
 
     def _pays(self, run: RunState) -> bool:
-        """Return whether the run's experiment owes little enough for another save now."""
+        """Return whether the debt of the run's experiment allows another save now."""
         self._broker.charge(run.experiment, 0.0)
         return run.experiment.outbox.reliable or not limits.rest(run.experiment)
 
     def _keep(self, instance: Instance, state: bytes) -> str:
-        """Keep what an agent is made again from; return why it is not kept, if so."""
+        """Keep an agent's save; return why not, if it is refused."""
         paying = next((run for run in self._runs.of(instance) if run.asked.save_every), None)
         if paying is not None:
             self._broker.charge(paying.experiment, len(state) // limits.SAVED_BYTES)
@@ -73,7 +73,7 @@ class AgentRecovery(BrokerPart):
     # -- losses ----------------------------------------------------------------------------------
 
     def gone(self, instance: Instance, what: str, now: float) -> None:
-        """Keep the place of an agent that will not come back in the runs that wait for it."""
+        """Handle an agent that will not come back, for the runs that wait for it."""
         waiting = [run for run in self._runs.of(instance) if run.waits]
         if not waiting:
             return
@@ -95,7 +95,7 @@ class AgentRecovery(BrokerPart):
         self.arrived(now)
 
     def _continue(self, run: RunState, lost: Instance, text: str, now: float) -> None:
-        """Play a run on with the substitute of a lost agent, or end what is in progress."""
+        """Continue a run with the substitutes of a lost agent, or end its episodes in progress."""
         pairs = zip(run.agents, run.substitutes, strict=False)  # without substitutes none
         for each in dict.fromkeys(other.agent for agent, other in pairs if agent is lost):
             text += f"; until then {each} plays in its place"
@@ -117,7 +117,7 @@ class AgentRecovery(BrokerPart):
         self._runs.advance(run, now)
 
     def arrived(self, now: float) -> None:
-        """Make the lost agents again for which there is a program that can."""
+        """Recreate the lost agents for which a program is available."""
         for instance in list(self.lost.values()):
             runs = self._runs.of(instance)
             if not runs:
@@ -128,7 +128,7 @@ class AgentRecovery(BrokerPart):
                 self._create(instance)
 
     def _adopt(self, lost: Instance, runs: list[RunState], now: float) -> None:
-        """Put another program that is the one agent of this name in the place of a lost one."""
+        """Replace a lost single agent by another program of the same name."""
         found = self._instances.called(lost.agent)
         if found is None:
             return
@@ -190,6 +190,6 @@ class AgentRecovery(BrokerPart):
 
 
 def _remark(run: RunState, text: str) -> None:
-    """Tell a run's experiment what was lost, now and once more when the run ends."""
+    """Tell a run's experiment of a loss, now and again when the run ends."""
     run.remarks.append(text)
     run.experiment.complain("unavailable", text)

@@ -1,4 +1,4 @@
-"""The catalogue: everything that is connected."""
+"""The catalogue of everything connected."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from dovetail.protocol import codec
 from dovetail.protocol.messages import Offer, Role
 
 Entries = Iterable[Callable[[], Any]]
-"""Makers of the entries of a section."""
+"""Functions that make the entries of a section."""
 
 PAGE_ELEMENTS = 60_000
 PAGE_BYTES = 8 << 20
-"""Values and bytes of a full page; its last entry may exceed them."""
+"""Values and bytes of a full page; its last entry can exceed them."""
 
 MAX_NAME = 60
-"""Characters of a name that is compared with what is on offer."""
+"""Characters of an unknown name that are compared with the offers."""
 MAX_COMPARED = 50
-"""Names that it is compared with; among more the search for a similar one takes too long."""
+"""Maximum names on offer for which a similar one is suggested: the search is slow."""
 
 
 def catalogue(
     broker: BrokerState, instances: Instances, runs: Runs, start: int = 0
 ) -> tuple[dict[str, Any], float]:
-    """Return what is connected, and the units that this costs; the form is SPEC.md's.
+    """Return a page of the catalogue as SPEC.md defines it, and its cost in units.
 
-    Entries before the page are not made, and none after it.
+    Only the entries of the page are made.
 
     Args:
-        broker: the peers.
-        instances: the agents.
-        runs: the runs.
-        start: the entry to begin with.
+        broker: the broker's state.
+        instances: the agent instances.
+        runs: the runs in progress.
+        start: the index of the first entry.
     """
     body: dict[str, Any] = {}
     number = size = values = made = 0
@@ -67,7 +67,7 @@ def catalogue(
 
 
 def unoffered(broker: BrokerState, role: Role, name: str, peer: str | None) -> str:
-    """Return the error that no program, or not the one named, offers something."""
+    """Return the error that no program, or not the named one, offers something."""
     what, command = ("environment", "env") if role == "environment" else ("agent type", "agent")
     where = f" at {quoted(peer)}" if peer else ""
     known = {
@@ -90,7 +90,7 @@ def _parts(broker: BrokerState, instances: Instances, runs: Runs) -> Iterator[tu
 
 
 def _names(broker: BrokerState) -> Entries:
-    """Yield the names of the stored states; they are sorted once the first is looked at."""
+    """Yield the names of the stored states, sorted only once the first is needed."""
     yield from (partial(str, name) for name in sorted(broker.states))
 
 

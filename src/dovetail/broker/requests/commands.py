@@ -1,4 +1,4 @@
-"""Commands of experiments and observers: begin, pause, drain, cancel, step and watch runs."""
+"""Commands of experiments and observers: start, pause, drain, cancel, step and watch runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dovetail.protocol.errors import ProtocolError
 
 
 class Commands:
-    """Executes commands, or refuses them with the reason."""
+    """Executes commands, or refuses them with a reason."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Commands:
         self._requests = requests
         self._watching = watching
 
-    # -- to begin --------------------------------------------------------------------------------
+    # -- starting --------------------------------------------------------------------------------
 
     def on_run(self, peer: Peer, asked: m.Run, now: float) -> None:
         seats = len(asked.agents)
@@ -100,7 +100,7 @@ class Commands:
         self._runs.add(run, matches, now)
         peer.reply(asked.id, {"run": run.number})
 
-    # -- to change how it continues --------------------------------------------------------------
+    # -- control ---------------------------------------------------------------------------------
 
     def on_command(self, peer: Peer, command: m.Pause | m.Drain, now: float) -> None:
         run = self._own(peer, command.run)
@@ -124,7 +124,7 @@ class Commands:
             raise ProtocolError("unknown", f"you have no open request {cancel.request}")
 
     def _own(self, peer: Peer, number: int) -> RunState:
-        """Return a run that an experiment may use; refuse the request if there is none."""
+        """Return a run that an experiment may control; refuse the request if there is none."""
         run = self._runs.get(number)
         if run is None or not self._broker.may_use(peer, run.experiment):
             raise ProtocolError("unknown", f"you have no run {number}")
@@ -133,7 +133,7 @@ class Commands:
     # -- stepwise --------------------------------------------------------------------------------
 
     def _stepped(self, peer: Peer, command: m.RunCommand) -> RunState:
-        """Return the run that an experiment steps; its turns go to the experiment that began it."""
+        """Return a run for stepping, which only the experiment that started it may do."""
         run = self._own(peer, command.run)
         if run.experiment is not peer:
             text = f"run {run.number} was begun by another experiment, which alone steps it"
@@ -167,7 +167,7 @@ class Commands:
         run.request = command.id
         self._runs.episodes.decide(run, plays[0], now)
 
-    # -- to see ----------------------------------------------------------------------------------
+    # -- watching --------------------------------------------------------------------------------
 
     def on_watch(self, peer: Peer, watch: m.Watch, now: float) -> None:
         if watch.run is not None and (wrong := hidden(self._runs.get(watch.run), watch.run)):

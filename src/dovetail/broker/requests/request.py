@@ -1,4 +1,4 @@
-"""A request on its way to another peer's program."""
+"""A pending request to another peer's program."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ Passed = (
     | m.EnvironmentMessage
     | m.EnvironmentLookahead
 )
-"""Messages in which a request reaches the program that is to answer it."""
+"""The messages that carry a request to the program that answers it."""
 
 
 @dataclass(eq=False, slots=True)
 class Request:
-    """A request to an agent's or environment's program on behalf of another peer."""
+    """A request to an agent's or environment's program, on behalf of another peer."""
 
     peer: Peer
-    """The peer that is to answer."""
+    """The peer that answers."""
     message: Passed
     asker: Peer
     id: int
-    """The asker's own number of it."""
+    """The asker's ``id`` of it."""
     seconds: float | None
-    """How long the asker waits."""
+    """The asker's timeout; None for no limit."""
     deadline: float
     state_name: str | None = None
-    """For ``save``: the name under which to keep the state."""
+    """The name under which a saved state is stored."""
     shared: bool = False
-    """For ``save``: whether others may use the state."""
+    """True if others may use that state."""
     agent: str = ""
-    """For ``save``: the type of the agent."""
+    """The agent type of that state."""
     given_up: bool = False
-    """Nothing waits for the answer any more."""
+    """True if the answer is no longer wanted."""
     size: int = 0
-    """Bytes that it holds; see ``holdings``."""
+    """Bytes held for it; see ``holdings``."""
     timer: float = FOREVER
     internal: bool = False
-    """True if the broker itself asks, and no peer."""
+    """True if the broker itself is asking."""
 
 
 class Answered(NamedTuple):
-    """The answer to one of the broker's own requests."""
+    """The event of an answer to one of the broker's own requests."""
 
     request: Request
     state: bytes | None
-    """The agent's, if that was asked for."""
+    """The agent's state, if that was requested."""
     failure: str
-    """The reason why it failed; empty if it did not."""
+    """The reason for a failure; empty on success."""

@@ -33,7 +33,7 @@ from dovetail.protocol.errors import Code, ProtocolError
 
 
 class Requests(BrokerPart):
-    """Agents made, saved, loaded and cleaned up; messages; lookahead."""
+    """The pending requests: to create, save, load or clean up agents, messages, lookahead."""
 
     STATE = ("_all",)
 
@@ -42,9 +42,9 @@ class Requests(BrokerPart):
         self._instances = instances
         self._runs = runs
         self._all: dict[int, Request] = {}
-        """By the broker's ``id``."""
+        """Requests by the broker's ``id``."""
 
-    # -- what is asked ---------------------------------------------------------------------------
+    # -- requests --------------------------------------------------------------------------------
 
     def on_create(self, peer: Peer, create: m.ExperimentCreate, now: float) -> None:
         check_requests(self._broker, peer)
@@ -66,7 +66,7 @@ class Requests(BrokerPart):
         self._pass(maker, message, peer, create.id, create.timeout, now)
 
     def maker(self, create: m.ExperimentCreate) -> Peer | None:
-        """Return the program that can make an agent and has the fewest."""
+        """Return the program with the fewest agents that can create one; None if none can."""
         makers = [
             each
             for each in self._broker.sessions.values()
@@ -163,7 +163,7 @@ class Requests(BrokerPart):
         self._pass(play.match.environment, passed, peer, asked.id, None, now)
 
     def _fetched(self, peer: Peer, name: str) -> bytes:
-        """Return a stored state that is to be sent; its bytes cost the one that asks."""
+        """Return a stored state to send, and charge the asker for its bytes."""
         state = stored(self._broker, peer, name)
         check_room(self._broker, peer, len(state))
         self._broker.charge(peer, len(state) // UNIT_BYTES)
@@ -192,12 +192,12 @@ class Requests(BrokerPart):
         return request
 
     def internal(self, peer: Peer, message: m.Create | m.Load | m.Save) -> None:
-        """Ask for something on behalf of the broker; ``Answered`` brings the answer."""
+        """Make a request of the broker's own; an ``Answered`` event brings the answer."""
         request = Request(peer, message, peer, 0, None, FOREVER, internal=True)
         self._all[message.id] = request
         peer.outbox.ask(message)
 
-    # -- the answers -----------------------------------------------------------------------------
+    # -- answers ---------------------------------------------------------------------------------
 
     def on_reply(self, peer: Peer, reply: m.Reply, now: float) -> None:
         request = self._fits(peer, reply)
@@ -238,7 +238,7 @@ class Requests(BrokerPart):
         asker.outbox.deliver(m.Saved(request.id, saved.state))
 
     def failed(self, peer: Peer, number: int, code: str, text: str) -> None:
-        """Handle a peer that could not do what was asked."""
+        """Handle a peer's error in answer to a request."""
         request = self._answered(peer, number)
         if request is not None:
             self._failed(request, code, text)
@@ -249,12 +249,12 @@ class Requests(BrokerPart):
             return
         self._unmade(request)
         if not request.given_up:
-            # A program that cannot is told from one that tried and failed; all else is detail.
+            # Two codes suffice: the program cannot, or it tried and failed.
             known: Code = "crashed" if code == "crashed" else "unavailable"
             request.asker.refuse(request.id, known, text)
 
     def _fits(self, peer: Peer, answer: m.Reply | m.Saved) -> Request | None:
-        """Return what an answer is for, if it is of the right kind and something waits for it."""
+        """Return the request that an answer of the right type is for, unless it was given up."""
         request = self._answered(peer, answer.id, answer)
         saves = request is not None and isinstance(request.message, m.Save)
         if request is not None and saves != isinstance(answer, m.Saved):
@@ -280,10 +280,10 @@ class Requests(BrokerPart):
         request.deadline = FOREVER
         request.peer.outbox.answered(request.message.seq)
 
-    # -- given up --------------------------------------------------------------------------------
+    # -- giving up -------------------------------------------------------------------------------
 
     def cancel(self, peer: Peer, number: int) -> bool:
-        """Give up a peer's request; return whether there is an unanswered one."""
+        """Give up a peer's pending request; return whether there was one."""
         for request in self._all.values():
             if request.asker is peer and request.id == number and not request.given_up:
                 self._give_up(request)
@@ -297,9 +297,9 @@ class Requests(BrokerPart):
         request.asker.refuse(request.id, "timeout", text)
 
     def _give_up(self, request: Request) -> None:
-        """Wait for an answer no longer.
+        """Stop waiting for an answer.
 
-        The program is still at work on it, and may be silent as long.
+        The request stays in the list, since its program may be silent while it works on it.
         """
         request.given_up = True
         request.deadline = FOREVER
@@ -316,7 +316,7 @@ class Requests(BrokerPart):
                 self._instances.drop(instance)
 
     def dismiss(self, instance: Instance) -> None:
-        """Clean up an agent whose owner has left."""
+        """Clean up an agent without an owner."""
         self._instances.drop(instance)
         cleanup = m.Cleanup(self._broker.number(), instance.number)
         instance.peer.outbox.release(instance.peer.outbox.ask(cleanup))
@@ -326,11 +326,11 @@ class Requests(BrokerPart):
             self.dismiss(event.instance)
 
     def timed(self) -> Iterable[Request]:
-        """Return those whose deadlines are watched."""
+        """Return the requests whose deadlines are watched."""
         return self._all.values()
 
     def abandon(self, peer: Peer, what: str) -> None:
-        """Give up all that was asked of a peer, or by it, that is gone."""
+        """Drop the requests to a peer that is gone, and give up those of its own."""
         for request in list(self._all.values()):
             if request.peer is peer:
                 self._forget(request)

@@ -1,4 +1,4 @@
-"""Sessions: handles peers that connect, reconnect, fall silent or leave, and what they own."""
+"""Sessions: peers that connect, reconnect, fall silent or leave, and the end of what they own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dovetail.protocol.errors import ProtocolError
 
 
 class Sessions:
-    """The peers, known by their session token wherever they connect from."""
+    """The sessions, which a token identifies over any connection."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Sessions:
     # -- hello -----------------------------------------------------------------------------------
 
     def greet(self, address: Address, hello: m.Hello, now: float) -> None:
-        """Take a ``hello`` from a connection."""
+        """Handle a ``hello`` from a connection."""
         known = self._broker.connections.get(address)
         if known is not None and known.size < 0 and greeting.same(known.greeting, hello):
             self._welcome(known, resumed=False)  # the first was lost
@@ -80,18 +80,18 @@ class Sessions:
         self._broker.connections[address].greeting = hello
 
     def _entrant(self, hello: m.Hello) -> str:
-        """Return the entrant of the access token in a ``hello``; empty if it is the broker's."""
+        """Return the owner of the access token in a ``hello``; empty if it is the broker's own."""
         if hello.token is None or greeting.carries(hello, self._broker.settings.token):
             return ""
         return self._broker.entrant(hello.token) or ""
 
     def _scope(self, key: str) -> str:
-        """Return the key with which the names of its holder's programs begin; empty for none."""
+        """Return the prefix of the names of a key's programs; empty if names are not scoped."""
         access = self._broker.settings.access
         return key if access is not None and access.scoped else ""
 
     def _identified(self, address: Address, hello: m.Hello) -> tuple[str, str]:
-        """Return the credential of a program and the name of its key; both empty without keys."""
+        """Return a program's credential and the name of its key; both empty without keys."""
         access = self._broker.settings.access
         public = "" if access is None else credential(address, hello.token)
         if access is None or not public:
@@ -105,17 +105,17 @@ class Sessions:
         return public, access.admit(public, hello.role, [o.name for o in hello.offers], present)
 
     def _resumed(self, hello: m.Hello, key: str, entrant: str) -> Peer | None:
-        """Return the peer that resumes, if its role, key and access token are the same."""
+        """Return the peer that resumes, if its role, key and entrant are the same."""
         peer = self._broker.sessions.get(hello.resume) if hello.resume else None
         if peer is None or (peer.role, peer.key, peer.entrant) != (hello.role, key, entrant):
             return None
         return peer
 
     def _holders(self, hello: m.Hello, key: str) -> list[Peer]:
-        """Return the peers that are away and hold a name that a newcomer asks for.
+        """Return the absent peers whose names a newcomer takes over.
 
         Raises:
-            ProtocolError: code ``name-taken``: one that is present holds it.
+            ProtocolError: ``name-taken``: a connected peer, or one with another key, has the name.
         """
         held: dict[str, Peer] = {}
         if hello.name and (named := self._named(hello.name)) is not None:
@@ -201,10 +201,10 @@ class Sessions:
             )
         )
 
-    # -- limits ---------------------------------------------------------------------------------
+    # -- limits ----------------------------------------------------------------------------------
 
     def affords(self, peer: Peer, message: m.Message, units: float, now: float) -> bool:
-        """Charge a peer for a message; return whether it is taken."""
+        """Charge a peer for a message; return whether to handle it."""
         if peer.outbox.reliable:
             return True
         peer.heard = now
@@ -234,7 +234,7 @@ class Sessions:
         self._runs.revive(peer, now)
 
     def beat(self, now: float) -> None:
-        """Ping every peer that is due; give up those that were silent or away for too long."""
+        """Ping every peer that is due; end those that were silent or away for too long."""
         usual, patience = self._broker.settings.heartbeat, self._broker.settings.peer_timeout
         for peer in list(self._broker.sessions.values()):
             if peer.away:
@@ -261,7 +261,7 @@ class Sessions:
         self._recheck(now)
 
     def _recheck(self, now: float) -> None:
-        """Disconnect every peer whose key or access token no longer permits what it does."""
+        """Disconnect every peer whose key or access token no longer admits it."""
         access = self._broker.settings.access
         for peer in list(self._broker.sessions.values()):
             try:
@@ -276,12 +276,12 @@ class Sessions:
             else:
                 peer.allowance = allowance or peer.allowance
 
-    # -- when the broker was started again --------------------------------------------------------
+    # -- restart ---------------------------------------------------------------------------------
 
     def restarted(self, now: float) -> None:
-        """Wait for every peer to come back, but for those in the program that has ended.
+        """Wait for every peer to come back, except those in the process that died.
 
-        A peer notices after some heartbeats of silence only, so that it has longer than usual.
+        They have longer than usual, since they notice only after a few silent heartbeats.
         """
         settings = self._broker.settings
         for address, peer in list(self._broker.connections.items()):
@@ -309,7 +309,7 @@ class Sessions:
                 self._broker.missed(f"{peer.name} is gone; {runs} {grace:g} s for it")
 
     def _waiting(self, peer: Peer) -> int:
-        """Return how many runs need a peer that is away."""
+        """Return the number of runs that need a peer."""
         return sum(
             any(agent.peer is peer for agent in run.agents)
             or any(match.environment is peer for match in run.matches.values())
@@ -334,7 +334,7 @@ class Sessions:
         self._broker.connections.clear()
 
     def _forget(self, peer: Peer, event: str, what: str, now: float) -> None:
-        """End a session and everything that depended on it."""
+        """End a session and everything that depends on it."""
         peer.machine.on(event)
         self._broker.sessions.pop(peer.session, None)
         if self._broker.connections.get(peer.outbox.address) is peer:

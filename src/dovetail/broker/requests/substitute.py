@@ -1,4 +1,4 @@
-"""Gives the seats of an agent lost during an episode to its substitutes."""
+"""Seats the substitutes of an agent that was lost during an episode."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dovetail.broker.rules.clocks import SeatClock
 
 
 def substitute(run: RunState, play: Play, lost: Instance, now: float) -> bool:
-    """Give the seats of a lost agent to its substitutes; return whether those could take them."""
+    """Give a lost agent's seats to its substitutes; return whether they were free."""
     seats = {
         assignment: found.instance
         for assignment, found in enumerate(run.assignments(play.episode.index))

@@ -14,12 +14,12 @@ from dovetail.protocol.states import SEAT, Machine, SeatPhase
 MAX_COUNT = (1 << 63) - 1
 """The largest integer that every client reads."""
 MEASURES = 64
-"""How many names of measures a seat may use in an episode."""
+"""Maximum names of measures of a seat in an episode."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class SeatAccount:
-    """A seat as the rules see it: its state, and its account of an episode."""
+    """The rules' view of a seat: its state, and its account of an episode."""
 
     __slots__ = (
         *("action", "breaches", "clock", "decisions", "ignored", "legal", "machine", "measured"),
@@ -42,12 +42,12 @@ class SeatAccount:
         """Open the account of an episode, or of a substitute in the middle of one.
 
         Args:
-            seed: the seat's.
-            clock: the seat's.
-            space: the seat's actions.
-            mode: the mode of its agent.
-            stands_for: the number of the lost agent whose seat a substitute has.
-            since: the first turn in which the substitute can act.
+            seed: the seat's seed.
+            clock: the seat's clock.
+            space: the seat's action space.
+            mode: its agent's mode.
+            stands_for: the number of the lost agent that a substitute replaces.
+            since: the substitute's first possible turn.
         """
         self.seed = seed
         self.clock = clock
@@ -63,7 +63,7 @@ class SeatAccount:
         self.ignored = 0
         self.refused = 0
         self.measured: dict[str, tuple[float, int]] = {}
-        """Sum and number of the values of each measure."""
+        """The sum and the count of each measure."""
         self.legal: Legal = None
         self.action: Any = None
 
@@ -78,11 +78,11 @@ class SeatAccount:
         self.breaches += 1
 
     def refuse(self, count: int) -> None:
-        """Count answers that a bridge had refused, up to the largest number of a result."""
+        """Count answers refused at a bridge, up to the largest number in a result."""
         self.refused = min(self.refused + count, MAX_COUNT)
 
     def measure(self, measures: dict[str, float]) -> None:
-        """Add what the agent measured; names beyond ``MEASURES`` are left out."""
+        """Add the agent's measures; names beyond ``MEASURES`` are dropped."""
         for name, value in measures.items():
             if name in self.measured or len(self.measured) < MEASURES:
                 total, count = self.measured.get(name, (0.0, 0))

@@ -1,4 +1,4 @@
-"""The clocks of seats.  Pure: the time goes in, deadlines come out; all in seconds."""
+"""Seats' clocks.  Pure: the time goes in, deadlines come out; all in seconds."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ FOREVER: Final = math.inf
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class SeatClock:
-    """The clock of one seat in one episode, from sending a decision to receiving its answer.
+    """A seat's clock in an episode; it runs from sending a decision to receiving the answer.
 
     Args:
-        rule: the run's; without any limit in it the clock is not ``timed``.
-        answer_timeout: bounds an answer where the rule does not; None waits forever.
+        rule: the run's; without a limit in it the clock is not ``timed``.
+        answer_timeout: the limit of an answer without one in the rule; None for no limit.
     """
 
     __slots__ = (
@@ -31,23 +31,23 @@ class SeatClock:
         self.timed = rule.decision is not None or rule.episode is not None
         most = rule.decision if self.timed else answer_timeout
         self._most = FOREVER if most is None else most + (rule.margin if self.timed else 0.0)
-        """Maximum seconds of an answer, whatever is left for the episode."""
+        """Maximum seconds for an answer, apart from those left for the episode."""
         self.left = rule.episode
-        """Seconds left for the episode; None is unlimited."""
+        """Seconds left for the episode; None for no limit."""
         self.last: float | None = None
-        """Seconds of the last answer."""
+        """Seconds of the latest answer."""
         self.seconds = 0.0
-        """The total time of all answers, in seconds."""
+        """Seconds of all answers together."""
         self.sent = 0.0
         self.deadline = FOREVER
-        """When the answer that is owed is overdue."""
+        """The deadline of the pending answer."""
         self.standing = False
-        """True if it counts nothing, in the middle of a decision."""
+        """True if it was stopped in the middle of a decision."""
         self._stood = (0.0, 0.0)
-        """When it was stopped, and the deadline then."""
+        """The time at which it was stopped, and its deadline then."""
 
     def ask(self, now: float) -> Clock | None:
-        """Start: a decision is sent; return what the seat is shown with it."""
+        """Start the clock for a decision; return the ``clock`` to send along."""
         self.sent = now
         self.deadline = now + self._most
         if self.left is not None:
@@ -56,11 +56,11 @@ class SeatClock:
 
     @property
     def runs(self) -> bool:
-        """True if it counts: a decision has a limit and has been sent."""
+        """True if it is running: a decision with a limit is pending."""
         return self.deadline < FOREVER
 
     def shown(self, now: float) -> Clock:
-        """Return the time left at this moment, also within a decision, for watchers."""
+        """Return the time left now, within a decision too, for watchers."""
         took = 0.0
         if self.standing:
             took = self._stood[0] - self.sent
@@ -74,14 +74,14 @@ class SeatClock:
         )
 
     def stop(self, now: float) -> None:
-        """Count nothing until ``go``."""
+        """Stop the clock until ``go``."""
         if not self.standing:
             self.standing = True
             self._stood = now, self.deadline
             self.deadline = FOREVER
 
     def go(self, now: float) -> None:
-        """Count again, if it was stopped, as if no time had passed."""
+        """Resume a stopped clock as if no time had passed."""
         if self.standing:
             self.standing = False
             since, deadline = self._stood
@@ -89,7 +89,7 @@ class SeatClock:
             self.deadline = deadline + now - since
 
     def answer(self, now: float) -> bool:
-        """Stop: the answer came, or is overdue; return whether it is in time."""
+        """End a decision, answered or overdue; return whether it was in time."""
         if self.standing:
             self.go(now)
         in_time = now <= self.deadline or not self.timed

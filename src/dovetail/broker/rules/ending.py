@@ -1,4 +1,4 @@
-"""The ending of an episode."""
+"""Endings of episodes."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class Ending:
 
     @property
     def scored(self) -> bool:
-        """True if it counts; an interrupted episode does not."""
+        """True if the episode counts; an interrupted one does not."""
         return self.reason not in m.INTERRUPTED
 
 
 SEAT_REASONS: tuple[m.Reason, m.Reason] = ("terminated", "truncated")
-"""The reason that a seat is told, by whether a limit cut it short."""
+"""The reason for a seat, by whether it was truncated."""
 
 
 Forfeit = Callable[[int, m.Reason, str], Ending]
-"""Credits the rewards of a forfeit and returns its ending: seat, reason, message."""
+"""A function of seat, reason and message that credits a forfeit and returns its ending."""
 
 
 def others_win(seats: int, loser: int) -> list[float] | None:
-    """Return the outcome in which the other seats share the win; None if there are no others."""
+    """Return the outcome in which the other seats share the win; None if there are none."""
     others = seats - 1
     return [0.0 if each == loser else 1.0 / others for each in range(seats)] if others else None
 
@@ -43,7 +43,7 @@ def crash(
     error: m.Error | m.Fault,
     forfeit: Forfeit,
 ) -> Ending:
-    """Return the ending of an episode in which a seat's agent failed at its decision."""
+    """Return the ending of an episode whose agent failed at a decision."""
     message = error.message
     if price == "forfeit" or error.code == "unavailable":  # the player behind the agent is gone
         return forfeit(seat, "stalled", message)
@@ -53,22 +53,22 @@ def crash(
 
 
 def too_long(limit: int) -> Ending:
-    """Return the ending of an episode that has as many turns as its run allows."""
+    """Return the ending of an episode that has reached its run's limit of turns."""
     return Ending("truncated", message=f"the run allows {limit} turns")
 
 
 def where(seat: int, turn: int, what: str) -> str:
-    """Return what happened, after its seat and turn."""
+    """Return a message prefixed by its seat and turn."""
     return f"seat {seat}, turn {turn}: {what}"
 
 
 def breach(price: m.Breach, seat: int, reason: m.Reason, message: str, forfeit: Forfeit) -> Ending:
-    """Return the ending that a timeout or an illegal action costs, if no action replaces it."""
+    """Return the ending after a timeout or an illegal action that no other action replaces."""
     if price == "truncate":
         return Ending("truncated", seat, message=f"{reason}: {message}")
     return forfeit(seat, reason, message)
 
 
 def resigned(seat: int, turn: int, forfeit: Forfeit) -> Ending:
-    """Return the ending of an episode that a seat resigned."""
+    """Return the ending after a seat resigned."""
     return forfeit(seat, "terminated", f"seat {seat} resigned at turn {turn}")

@@ -1,8 +1,8 @@
-"""One episode: the seats to act, their rewards and breaches, and the ending.
+"""The rules of an episode: the seats to act, their rewards and breaches, and the ending.
 
-Made when an episode begins and thrown away at its end.  Pure, and knows neither peers nor runs:
-turns, actions and the time go in; decisions, steps and endings come out.  With the tables of
-``dovetail.protocol.states`` and the clocks of ``clocks`` these are the rules of Dovetail.
+Pure, and without knowledge of peers and runs: turns, actions and the time go in; decisions, steps
+and endings come out.  With the tables of ``dovetail.protocol.states`` and the clocks of ``clocks``
+these are the rules of Dovetail.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dovetail.broker.rules.opening import Opening
 from dovetail.protocol import messages as m
 from dovetail.protocol.states import MATCH, SEAT, Machine, MatchPhase, column
 
-# What every turn needs; compiled, a `Final` name is a variable in C, any other is looked up.
+# Needed every turn: compiled, a `Final` name is a C variable, while any other is looked up.
 TURN: Final = column(MATCH, "turn")
 STEP: Final = column(MATCH, "step")
 ASKED_FIRST: Final = column(SEAT, "start")
@@ -45,15 +45,15 @@ class Episode:
     """An episode in progress.
 
     Args:
-        number: the broker's.
+        number: its number at the broker.
         match: the number of its match.
         index: its index in the run.
         seed, spec: the environment's.
         rules: the run's.
         machine: the match's, in ``transition``: the environment was asked for the first turn.
-        seats: one for each seat, in order.
-        now: when that was.
-        line: the joint actions to begin with; None draws as many as the rules say.
+        seats: the seats' accounts, in order.
+        now: the time of that request.
+        line: the joint actions of the opening; None to draw as many as the rules say.
     """
 
     __slots__ = (
@@ -85,36 +85,36 @@ class Episode:
         self.seats = seats
         self._patience = rules.patience
         self.deadline = now + self._patience
-        """When the first answer that is owed, by the environment or a seat, is overdue."""
+        """The deadline of the first pending answer, of the environment or a seat."""
         self.latest = m.Turn(turn=-1)
-        # Both are in it, too; compiled, a field of a message takes forty times as long to read.
+        # Two of its fields again: compiled, a message's field takes forty times as long to read.
         self.turn = -1
         """The number of the latest turn."""
         self.to_act: list[int] = []
-        """The seats that must act at it."""
+        """The seats to act in that turn."""
         self.owing = 0
-        """Seats that still have to answer."""
+        """The number of seats whose answer is pending."""
         self.history: list[list[tuple[int, Any]]] = []
-        """The actions of each turn."""
+        """The (seat, action) pairs of each turn."""
         self.breached: list[list[int]] = []
-        """``[turn, seat]`` of every action that was chosen for a seat."""
+        """``[turn, seat]`` of each action that the broker chose."""
         self.think = False
-        """True if a watcher may see what the agents think."""
+        """True if a watcher may see agents' thoughts."""
         self.thoughts: list[tuple[int, m.Thoughts]] = []
-        """Of the seats that acted last."""
+        """The thoughts of the seats that acted last."""
         self.opening = Opening(seed, rules.opening_turns, line)
 
     # -- the environment's turn ------------------------------------------------------------------
 
     def awaits(self, turn: int) -> bool:
-        """Return whether the environment owes the turn of this number."""
+        """Return whether the environment owes a turn."""
         return self.machine.state == "transition" and turn == self.turn + 1
 
     def turned(self, turn: m.Turn) -> Ending | None:
-        """Handle the turn that the environment owes: credit rewards; return the ending, if any.
+        """Handle the pending turn, crediting its rewards; return the ending, if any.
 
         Raises:
-            ProtocolError: code ``invalid``: the turn contradicts itself or the spec.
+            ProtocolError: ``invalid``: the turn contradicts itself or the spec.
         """
         seats = self.seats
         earned = check_views(turn, self.spec, len(seats))
@@ -136,7 +136,7 @@ class Episode:
         return None if limit is None or self.turn < limit else too_long(limit)
 
     def refused(self, seat: int | None, message: str) -> Ending:
-        """Handle a seat's action of the last step that the environment refuses."""
+        """Handle a seat's last action, refused by the environment; return the ending."""
         self.machine.on("error")
         if self.turn < self.opening.turns:  # no seat chose it
             message = f"opening, turn {self.turn}: {message}"
@@ -148,24 +148,24 @@ class Episode:
         return breach(self.rules.on_illegal, seat, "illegal-action", message, self.forfeit)
 
     def failed(self, message: str) -> Ending:
-        """Handle an environment that cannot continue."""
+        """Handle a failure of the environment; return the ending."""
         self.machine.on("error")
         return Ending("environment-failed", message=message)
 
     def open(self) -> Ending | None:
-        """Act in place of the seats, at a turn of the opening."""
+        """Choose the seats' actions in a turn of the opening; return the ending, if any."""
         wrong = self.opening.act(self.latest, self.seats)
         return Ending("environment-failed", message=wrong) if wrong else None
 
     # -- the seats' decisions --------------------------------------------------------------------
 
     def decide(self, now: float) -> list[m.AgentStart | m.AgentStep]:
-        """Return its decision for each seat that must act; they are sent at once."""
+        """Return the decisions of all seats to act, and start their clocks."""
         self.owing = len(self.to_act)
         return self.decisions(self.to_act, now)
 
     def decisions(self, to_act: list[int], now: float) -> list[m.AgentStart | m.AgentStep]:
-        """Return the decisions of some of the seats that must act, and start their clocks."""
+        """Return the decisions of some seats to act, and start their clocks."""
         decisions: list[m.AgentStart | m.AgentStep] = []
         turn, there = self.turn, self.latest.seats
         think = self.think
@@ -222,7 +222,7 @@ class Episode:
         return decisions
 
     def owes(self, seat: int, turn: int) -> bool:
-        """Return whether a seat owes its decision of this turn."""
+        """Return whether a seat owes its decision of a turn."""
         return (
             turn == self.turn
             and 0 <= seat < len(self.seats)
@@ -230,7 +230,7 @@ class Episode:
         )
 
     def acted(self, seat: int, action: m.Action, now: float) -> Ending | None:
-        """Handle the answer that a seat owes."""
+        """Handle a seat's pending answer; return the ending, if any."""
         account = self.seats[seat]
         account.machine.move(ACTED)
         if action.refused:
@@ -255,7 +255,7 @@ class Episode:
         return ending
 
     def crashed(self, seat: int, error: m.Error, now: float) -> Ending | None:
-        """Handle an agent that crashed on its decision, or whose player was too slow."""
+        """Handle an agent that failed at its decision, or whose player was too slow."""
         account = self.seats[seat]
         if error.code != "timeout":
             account.crash()
@@ -269,7 +269,7 @@ class Episode:
         return ending
 
     def overdue(self, now: float) -> Ending | None:
-        """Act upon the answers of seats that are overdue."""
+        """Handle seats whose answers are overdue; return the ending, if any."""
         for number in self.to_act:
             account = self.seats[number]
             if account.machine.state != "deciding" or now < account.clock.deadline:
@@ -288,7 +288,7 @@ class Episode:
         return None
 
     def step(self, now: float) -> m.EnvironmentStep:
-        """Return the step of a turn in which no seat owes its answer any more."""
+        """Return the environment's step, once every seat has answered."""
         actions = []
         for number in self.to_act:  # until Python 3.12 a comprehension costs a call
             actions.append((number, self.seats[number].action))  # noqa: PERF401
@@ -298,18 +298,18 @@ class Episode:
         return EnvironmentStep(self.number, self.turn, actions)
 
     def wait(self) -> None:
-        """Wait for the seats that still have to answer."""
+        """Set the deadline to that of the first pending answer of a seat."""
         clocks = [self.seats[number].clock for number in self.to_act]
         self.deadline = min((clock.deadline for clock in clocks), default=FOREVER)
 
     def restart(self, now: float) -> None:
-        """Give the environment its whole time again."""
+        """Give the environment its full time again."""
         self.deadline = now + self._patience
 
     # -- breaches --------------------------------------------------------------------------------
 
     def _breach(self, account: SeatAccount, reason: m.Reason, what: str) -> Ending | None:
-        """Charge a seat the run's price for a timeout or an illegal action."""
+        """Apply the run's rule for a timeout or an illegal action; return the ending, if any."""
         account.breaches += 1
         price = self.rules.on_timeout if reason == "timeout" else self.rules.on_illegal
         turn = self.turn
@@ -332,7 +332,7 @@ class Episode:
     # -- the end ---------------------------------------------------------------------------------
 
     def end(self, ending: Ending) -> Iterator[m.End]:
-        """Yield what each seat is told."""
+        """Yield each seat's ``end``."""
         if self.machine.takes("give up"):
             self.machine.on("give up")
         self.deadline = FOREVER

@@ -1,4 +1,4 @@
-"""Decides whether an action is legal, and checks turns.  Pure."""
+"""The legality of actions, and checks of turns.  Pure."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete, Space
 
 MAX_SHOWN = 60
-"""Characters of a value that a message quotes."""
+"""Characters that an error quotes of a value."""
 FEW = 8
-"""Seats that are looked up in a list as fast as in a set."""
+"""Seats up to which a list is searched as fast as a set."""
 
 
 def check_views(turn: Turn, spec: Spec, seats: int) -> bool:
-    """Check that a turn does not contradict itself; return whether any seat earned something.
+    """Check that a turn does not contradict itself; return whether any reward is nonzero.
 
     Raises:
-        ProtocolError: code ``invalid``: it contradicts itself.
+        ProtocolError: ``invalid``: it does.
     """
     to_act = turn.to_act
     if (turn.terminated or turn.truncated) is bool(to_act):
@@ -68,10 +68,10 @@ def check_views(turn: Turn, spec: Spec, seats: int) -> bool:
 
 
 def check(turn: Turn, spec: Spec) -> None:
-    """Check the rewards, legal actions and observations of a turn against the spec.
+    """Check a turn's rewards, legal actions and observations against the spec.
 
     Raises:
-        ProtocolError: code ``invalid``: one is outside.
+        ProtocolError: ``invalid``: one is outside of its range or space.
     """
     for view in turn.seats:
         if spec.reward_range is not None:
@@ -99,7 +99,7 @@ def check(turn: Turn, spec: Spec) -> None:
 
 
 def allowed(action: Any, legal: Legal, space: Space) -> bool:
-    """Return whether an action is legal; without a list or mask, any action in the space is."""
+    """Return whether an action is legal; without a list or mask, all of the space is."""
     if isinstance(legal, list):
         return type(action) is int and action in legal
     if legal is not None:
@@ -108,30 +108,30 @@ def allowed(action: Any, legal: Legal, space: Space) -> bool:
 
 
 def chosen(number: int, legal: Legal, space: Space) -> int | None:
-    """Return the legal action that a random number picks; None if they cannot be listed."""
+    """Return the legal action that a random number selects; None if they cannot be counted."""
     if legal is None:
         return space.start + number % space.n if isinstance(space, Discrete) else None
     if isinstance(legal, bytes):
         return masks.nth(legal, number % masks.count(legal))
-    listed: list[Any] = legal  # in process it may have any integers
+    listed: list[Any] = legal  # in process these can be any integers
     return int(listed[number % len(legal)])
 
 
 def replacement(price: Breach, seed: int, turn: int, legal: Legal, space: Space) -> int | None:
-    """Return the action that replaces a breach; None if the run draws none, or cannot.
+    """Return the random action that replaces a breach; None if the run draws none, or cannot.
 
     Args:
-        price: of the breach.
-        seed: the seat's.
-        turn: of the decision.
-        legal: actions of the decision.
-        space: of the seat's actions.
+        price: the run's rule for the breach.
+        seed: the seat's seed.
+        turn: the turn of the decision.
+        legal: the legal actions.
+        space: the seat's action space.
     """
     return chosen(derive(seed, "breach", turn), legal, space) if price == "random" else None
 
 
 def refusal(action: Any, legal: Legal) -> str:
-    """Return what is wrong with an action that is not allowed, naming a few that are."""
+    """Return the error for an illegal action, which names a few legal ones."""
     if legal is None:
         return f"action {_short(action)} is not legal; it is not in the action space"
     return f"action {_short(action)} is not legal; legal: {masks.shown(legal)}"
@@ -142,7 +142,7 @@ def _invalid(text: str) -> ProtocolError:
 
 
 class _Brief(reprlib.Repr):
-    """Represents the beginning of a value, which may be as large as a frame."""
+    """A short ``repr`` of values that can be as large as a frame."""
 
     def __init__(self) -> None:
         super().__init__()

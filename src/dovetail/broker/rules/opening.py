@@ -1,4 +1,4 @@
-"""The first turns of an episode, in which the broker acts in place of the seats.  Pure."""
+"""Openings: first turns in which the broker acts in place of the seats.  Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dovetail.protocol.seeds import derive
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Opening:
-    """How an episode begins.
+    """The opening of an episode.
 
     Args:
-        seed: the environment's; it decides what is drawn.
-        turns: in how many turns an action is drawn for each seat, if there is no line.
-        line: the joint action of each turn; None draws them.
+        seed: the environment's seed, from which actions are drawn.
+        turns: the number of turns to draw, unless there is a line.
+        line: the joint action of each turn; None to draw them.
     """
 
     __slots__ = ("_line", "_seed", "turns")
@@ -28,10 +28,10 @@ class Opening:
         self._seed = seed
         self._line = line
         self.turns = turns if line is None else len(line)
-        """In how many first turns the broker acts."""
+        """The number of turns in which the broker acts."""
 
     def act(self, turn: Turn, seats: list[SeatAccount]) -> str:
-        """Give each seat its action; return why that is impossible, empty if it is not."""
+        """Set each seat's action; return why that is impossible, or an empty string."""
         joint = None if self._line is None else self._line[turn.turn]
         if joint is not None and len(joint) != len(turn.to_act):
             text = f"the opening has {len(joint)} actions for {len(turn.to_act)} seats"

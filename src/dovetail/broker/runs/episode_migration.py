@@ -1,7 +1,7 @@
-"""Migrates an episode to another environment by replaying it.
+"""Moves an episode to another environment by replaying it.
 
-The seats notice only the delay.  Results of the first environment stand; the new one must ask the
-same seats to act in each turn.
+The seats notice only a delay.  The results so far stand; in each turn the new environment must
+ask the same seats to act.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.states import Machine, MatchPhase
 
 MOVES = 3
-"""How often one episode may move."""
+"""Maximum moves of an episode."""
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a spec that can be compared; arrays and NaN cannot."""
+    """Return a spec's value in a form with equality, which arrays and NaN lack."""
     if isinstance(value, Struct):
         return [type(value).__name__, *map(_plain, astuple(value))]
     if isinstance(value, list | tuple):
@@ -45,25 +45,25 @@ def _plain(value: Any) -> Any:
 
 @dataclass(eq=False, slots=True)
 class Migration:
-    """An episode on its way to another environment."""
+    """An episode that is moving to another environment."""
 
     run: RunState
     play: Play
     asked: int
-    """The ``seq`` of what that is to answer."""
+    """The ``seq`` of the pending request to that environment."""
     deadline: float
     timer: float = FOREVER
     machine: Machine[MatchPhase] = field(default_factory=opening)
     turn: int = -1
-    """The last turn that was played again."""
+    """The last turn that was replayed."""
 
 
 class EpisodeMigrations(BrokerPart):
-    """All episodes that migrate.
+    """The episodes that are moving.
 
     Args:
-        broker: the state shared with the other parts.
-        matches: those whose deadlines are watched.
+        broker: the broker's state.
+        matches: all matches.
     """
 
     STATE = ("all",)
@@ -72,7 +72,7 @@ class EpisodeMigrations(BrokerPart):
         self._broker = broker
         self._matches = matches
         self.all: dict[int, Migration] = {}
-        """By the number of the match."""
+        """Migrations by the number of the match."""
 
     def begin(self, run: RunState, play: Play, peer: Peer, now: float) -> None:
         """Open the match of an episode at another peer, under the same number."""
@@ -95,14 +95,14 @@ class EpisodeMigrations(BrokerPart):
         self._broker.timers.watch(migration)
 
     def end(self, match: Match) -> None:
-        """Stop one."""
+        """End the migration of a match."""
         migration = self.all.pop(match.number)
         migration.deadline = FOREVER
         match.moving = False
         match.environment.outbox.answered(migration.asked)
 
     def opened(self, match: Match, spec: m.Spec, now: float) -> None:
-        """Handle the other environment's answer to ``open``."""
+        """Handle the new environment's answer to ``open``."""
         migration = self.all[match.number]
         if not migration.machine.takes("spec"):
             self._broker.ignore(match.environment, spec)
@@ -121,7 +121,7 @@ class EpisodeMigrations(BrokerPart):
             self._take_over(migration, now)
 
     def turned(self, match: Match, turn: m.Turn, now: float) -> None:
-        """Handle a turn that was played again."""
+        """Handle a replayed turn."""
         migration = self.all[match.number]
         episode = migration.play.episode
         if migration.machine.state != "transition" or turn.turn != migration.turn + 1:
@@ -147,7 +147,7 @@ class EpisodeMigrations(BrokerPart):
         )
 
     def _take_over(self, migration: Migration, now: float) -> None:
-        """Continue the episode at its new environment."""
+        """Continue the episode in its new environment."""
         play = migration.play
         match, episode = play.match, play.episode
         del self.all[match.number]
@@ -171,5 +171,5 @@ class EpisodeMigrations(BrokerPart):
         self._failed(migration, f"environment {name} did not answer while it caught up")
 
     def timed(self) -> Iterable[Migration]:
-        """Return those whose deadlines are watched."""
+        """Return the migrations whose deadlines are watched."""
         return self.all.values()

@@ -1,4 +1,4 @@
-"""The episodes in progress: turns, actions and clocks on their way to the rules of ``episode``."""
+"""The episodes in progress: passes turns, actions and the time to the rules of ``episode``."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from dovetail.protocol.journal import EpisodeRecord
 
 
 class Episodes(BrokerPart):
-    """Those in progress, by number.
+    """The episodes in progress.
 
     Args:
-        broker: the state shared with the other parts.
-        watching: the watchers of their turns.
-        matches: those whose deadlines are watched.
+        broker: the broker's state.
+        watching: the watchers.
+        matches: all matches.
     """
 
     STATE = ("_all",)
@@ -45,12 +45,12 @@ class Episodes(BrokerPart):
         return len(self._all)
 
     def get(self, number: int) -> Play | None:
-        """Return an episode in progress."""
+        """Return an episode by number; None if it is not in progress."""
         found = self._all.get(number)
         return None if found is None else found[1]
 
     def begin(self, run: RunState, match: Match, now: float) -> None:
-        """Begin the next episode of a run in a match that is idle."""
+        """Start the next episode of a run in an idle match."""
         index = run.schedule.take()
         seated = run.assignments(index)
         for instance in {assignment.instance for assignment in seated}:
@@ -75,7 +75,7 @@ class Episodes(BrokerPart):
         run.playing[match] = play
         self._matches.watch(match)
 
-    # -- what peers say --------------------------------------------------------------------------
+    # -- messages --------------------------------------------------------------------------------
 
     def on_turn(self, peer: Peer, turn: m.Turn, now: float) -> None:
         found = self._all.get(turn.episode)
@@ -126,7 +126,7 @@ class Episodes(BrokerPart):
             self._matches.watch(play.match)
 
     def _open(self, run: RunState, play: Play, now: float) -> None:
-        """Act in place of the seats, at a turn of the opening."""
+        """Act in place of the seats in a turn of the opening."""
         if self._watching.shows(run, play):
             self._watching.show(run, play, now=now)
         ending = play.episode.open()
@@ -167,8 +167,7 @@ class Episodes(BrokerPart):
     def _kept(
         self, run: RunState, play: Play, action: m.Action, size: int, ending: Ending | None
     ) -> Ending | None:
-        """Count what the broker keeps of an action of ``size`` bytes; return how the episode ends,
-        if it does."""
+        """Count the bytes kept of an action of ``size`` bytes; return the ending, if any."""
         if action.thoughts is not None:  # they are not kept, and may be much
             size = len(codec.encode(action.action))
         play.size += size
@@ -184,14 +183,14 @@ class Episodes(BrokerPart):
         return ending
 
     def _counted(self, run: RunState, play: Play) -> Ending | None:
-        """Count what the broker keeps of an episode; return how it ends if that is too much."""
+        """Count the bytes kept of an episode; return its ending if they are too many."""
         more = play.latest + play.actions - play.held
         play.held += more
         text = grow(self._broker, run.experiment, more)
         return Ending("truncated", message=text) if text else None
 
     def _answered(self, run: RunState, play: Play, ending: Ending | None, now: float) -> None:
-        """Follow an answer of a seat."""
+        """Continue after a seat's answer."""
         episode = play.episode
         if ending is not None:
             self._end(run, play, ending)
@@ -209,7 +208,7 @@ class Episodes(BrokerPart):
         error: m.Error,
         now: float,
     ) -> None:
-        """Handle an error in answer to a request of an episode."""
+        """Handle an error in answer to an episode's request."""
         run, play = self._all[asked.episode]
         episode = play.episode
         if play.match.moving and isinstance(asked, m.EnvironmentStart | m.EnvironmentStep):
@@ -225,7 +224,7 @@ class Episodes(BrokerPart):
         self._end(run, play, ending)
 
     def watched(self, peer: Peer, asked: m.Watch, now: float) -> None:
-        """Show a new watcher the episodes in progress: the present turns now, details later."""
+        """Show a new watcher the current turns; texts and scenes follow from the next turn on."""
         for run, play in self._all.values():
             if self._watching.asked(peer, run) is not asked:
                 continue
@@ -238,15 +237,15 @@ class Episodes(BrokerPart):
             if asked.scenes and play.episode.turn >= 0:
                 self._watching.show_one(peer, asked, run, shown(run, play, now=now))
 
-    # -- when the broker was started again --------------------------------------------------------
+    # -- restart ---------------------------------------------------------------------------------
 
     def restarted(self, now: float) -> None:
-        """Stop the clocks of every peer that must come back first."""
+        """Stop the clocks of the peers that have yet to come back."""
         for _, play in self._all.values():
             play.stop(now)
 
     def back(self, peer: Peer, now: float) -> None:
-        """Start the clocks of a peer again that has come back, and show it what it watches."""
+        """Resume the clocks of a peer that has come back, and show it what it watches."""
         for run, play in self._all.values():
             if play.stopped and play.go(peer, now):
                 self._matches.watch(play.match)
@@ -254,16 +253,16 @@ class Episodes(BrokerPart):
         for asked in peer.watching.values():
             self.watched(peer, asked, now)
 
-    # -- what a run has done ---------------------------------------------------------------------
+    # -- progress --------------------------------------------------------------------------------
 
     def decide(self, run: RunState, play: Play, now: float) -> None:
-        """Stepwise: let the seats act once."""
+        """Ask the seats of a stepwise run for one turn's decisions."""
         play.decide(now)
         self._matches.watch(play.match)
         self._timed(run, play, now)
 
     def finish(self, run: RunState, play: Play, ending: Ending) -> None:
-        """End an episode: tell the seats, write it down, tell the experiment and who watches."""
+        """End an episode: tell the seats, record it, tell the experiment and the watchers."""
         episode = play.episode
         seats = play.end(ending)
         run.experiment.held -= play.held
@@ -321,7 +320,7 @@ class Episodes(BrokerPart):
         self._broker.events.append(Ended(run, play.match))
 
     def overdue(self, run: RunState, play: Play, now: float) -> None:
-        """Act upon an answer that is overdue."""
+        """Handle an episode with an overdue answer."""
         if play.episode.machine.state == "transition":
             if not play.match.moving:
                 what = f"was silent for {run.rules.answer_timeout} s"
@@ -333,13 +332,13 @@ class Episodes(BrokerPart):
             self._end(run, play, ending)
 
     def _pace(self, run: RunState, play: Play, now: float) -> Pace | None:
-        """Return the sampling pace, or None if the next turn is not sampled."""
+        """Return the pace of paced watchers if they are shown the next turn, else None."""
         if now >= play.rest:
             return self._watching.pace(run)
         return None
 
     def _timed(self, run: RunState, play: Play, now: float) -> None:
-        """Show the latest turn again, since clocks have begun to run or stopped."""
+        """Show the latest turn again, since clocks have started or stopped."""
         turn = play.episode.turn
         if turn >= 0 and play.episode.seats[0].clock.timed and self._watching.shows(run, play):
             self._watching.show(run, play, now=now)
@@ -347,7 +346,7 @@ class Episodes(BrokerPart):
     def _show(
         self, run: RunState, play: Play, ending: Ending | None, now: float | None = None
     ) -> None:
-        """Show the latest turn to those who watch, and to the experiment that asked for it."""
+        """Show the latest turn to watchers and to an experiment that requested it."""
         if run.request is None and not self._watching.shows(run, play, ending is not None):
             return
         turn = self._watching.show(run, play, ending, now, play.episode.thoughts)

@@ -1,4 +1,4 @@
-"""Events of runs: raised by the parts of this room, dispatched by ``core``."""
+"""Events of runs, raised by this package's parts and dispatched by ``core``."""
 
 from __future__ import annotations
 
@@ -11,35 +11,37 @@ from dovetail.broker.peers.peers import Peer
 
 
 class Ended(NamedTuple):
-    """An episode that is over, played singly; its match is free."""
+    """A single episode has ended; its match is free."""
 
     run: RunState
     match: Match
 
 
 class BatchEnded(NamedTuple):
-    """Episodes of a batch that are over."""
+    """Batched episodes of a run have ended."""
 
     run: RunState
 
 
 class EnvironmentFailed(NamedTuple):
-    """An environment that did not answer in time, or cannot take an episode over; one whose program
-    is gone is told to ``Runs.environment_gone``."""
+    """An environment did not answer in time, or could not take over an episode.
+
+    ``Runs.environment_gone`` handles one whose program is gone.
+    """
 
     run: RunState
     match: Match
     text: str
-    """The reason, for people."""
+    """The reason, to be shown."""
 
 
 class Heard(NamedTuple):
-    """A peer that answered a decision that is over long ago, so that it is not stalled."""
+    """A peer answered a decision of an ended episode, and so is not stalled."""
 
     peer: Peer
 
 
 class Orphaned(NamedTuple):
-    """An agent whose owner left before its last run was over."""
+    """An agent's last run is over, and its owner is gone."""
 
     instance: Instance

@@ -1,4 +1,4 @@
-"""Finds the request that an answer is for which cannot be read whole, or be sent."""
+"""Finds the request that an unreadable or unsendable answer was for."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dovetail.protocol import messages as m
 
 
 def awaited(runs: Runs, peer: Peer, kind: str, about: Mapping[str, Any]) -> int | None:
-    """Return the ``seq`` of what a peer was asked and answers; None if nothing awaits the answer.
+    """Return the ``seq`` of the request that an answer is for; None if none is pending.
 
     Args:
-        runs: those in progress.
-        peer: who answers.
+        runs: the runs in progress.
+        peer: the sender.
         kind: the type of the answer.
-        about: those of its fields that can be read.
+        about: its readable fields.
     """
     match = runs.matches.get(about.get("match", 0))
     play = runs.episodes.get(about.get("episode", 0))
@@ -39,7 +39,7 @@ def awaited(runs: Runs, peer: Peer, kind: str, about: Mapping[str, Any]) -> int 
 
 
 def answered(runs: Runs, peer: Peer | None, answer: m.Message) -> int | None:
-    """Return the ``seq`` of what a message of a peer answers, if it says that."""
+    """Return the ``seq`` of the request that a peer's message answers, if any."""
     if peer is None:
         return None
     names = ("match", "instance", "episode", "turn", "seat", "answers")

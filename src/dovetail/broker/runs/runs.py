@@ -1,4 +1,4 @@
-"""The runs in progress: which match plays which episode when, and what if a peer is lost."""
+"""The runs in progress: schedules their episodes, and handles lost peers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dovetail.broker.watch.watching import Watching
 from dovetail.protocol import messages as m
 
 REMARKS = 3
-"""How many of the agents that were made again the end of a run names."""
+"""Maximum remarks in the message at the end of a run."""
 SHUTDOWN = "the broker is shutting down"
 
 EVENTS: dict[m.DoneReason, Literal["finished", "cancel", "failed"]] = {
@@ -35,11 +35,11 @@ EVENTS: dict[m.DoneReason, Literal["finished", "cancel", "failed"]] = {
     "cancelled": "cancel",
     "failed": "failed",
 }
-"""The event of a run's machine by the reason why it is over."""
+"""The event of a run's state machine, by the reason for its end."""
 
 
 class Runs(BrokerPart):
-    """All runs in progress and their matches."""
+    """The runs in progress, and their matches."""
 
     STATE = ("_runs",)
 
@@ -56,7 +56,7 @@ class Runs(BrokerPart):
         return iter(self._runs.values())
 
     def get(self, number: int) -> RunState | None:
-        """Return a run in progress."""
+        """Return a run by number; None if it is not in progress."""
         return self._runs.get(number)
 
     def uses(self, instance: Instance) -> bool:
@@ -64,11 +64,11 @@ class Runs(BrokerPart):
         return bool(instance.runs)
 
     def of(self, instance: Instance) -> list[RunState]:
-        """Return the runs that an instance is in, the oldest first."""
+        """Return an instance's runs, oldest first."""
         return [self._runs[number] for number in sorted(instance.runs)]
 
     def add(self, run: RunState, matches: int, now: float) -> None:
-        """Begin a run with a number of matches."""
+        """Start a run with a number of matches."""
         self._runs[run.number] = run
         run.experiment.held += run.size
         for instance in run.instances():
@@ -109,7 +109,7 @@ class Runs(BrokerPart):
         self.advance(run, now)
 
     def refused(self, asked: m.Open | m.Init, error: m.Error, now: float) -> None:
-        """Handle a program that cannot play a match."""
+        """Handle a program's refusal to play a match."""
         match = self.matches.get(asked.match)
         assert match is not None  # a match that is closed awaits nothing
         run = self._runs[match.run]
@@ -135,16 +135,16 @@ class Runs(BrokerPart):
         self.finish(run, "failed", text, now, code="timeout")
 
     def _close(self, run: RunState, match: Match) -> None:
-        """Close a match that plays nothing."""
+        """Close a match without an episode."""
         if match.moving:
             self.episodes.migrations.end(match)
         self.stacked.close(run, match)
         self.matches.close(run, match)
 
-    # -- on and on -------------------------------------------------------------------------------
+    # -- scheduling ------------------------------------------------------------------------------
 
     def advance(self, run: RunState, now: float) -> None:
-        """Begin whatever episodes can begin, or finish the run."""
+        """Start the episodes that can start, or finish the run."""
         if run.machine.state == "running" and (
             text := self._broker.recorded_too_much(run.experiment)
         ):
@@ -168,7 +168,7 @@ class Runs(BrokerPart):
             self.finish(run, "finished", "", now)
 
     def advance_all(self, now: float) -> None:
-        """Begin what can begin in every run."""
+        """Advance every run."""
         for run in list(self):
             self.advance(run, now)
 
@@ -185,7 +185,7 @@ class Runs(BrokerPart):
         self.revive(event.peer, now)
 
     def go_on(self, run: RunState, match: Match, now: float) -> None:
-        """Continue after an episode."""
+        """Continue a run after an episode of a match."""
         if match.moving:  # it ended before the other environment had caught up
             self._replace_environment(
                 run, match, f"no environment {run.asked.environment!r} is left", now
@@ -195,7 +195,7 @@ class Runs(BrokerPart):
         self._went_on(run, now)
 
     def _went_on(self, run: RunState, now: float) -> None:
-        """Continue after episodes of a run; others may have waited for its agents."""
+        """Continue a run after an episode, and other runs that may have waited for its agents."""
         self.advance(run, now)
         shared = {n for each in run.instances() if each.offer.capacity for n in each.runs}
         for number in sorted(shared - {run.number}):
@@ -204,7 +204,7 @@ class Runs(BrokerPart):
                 self.advance(other, now)
 
     def revive(self, peer: Peer, now: float) -> None:
-        """Seat a peer's agents again that had left a decision unanswered: it is heard."""
+        """Free a peer's stalled agents to be seated again, since the peer was heard."""
         stalled = [each for each in self._instances.at(peer) if each.stalled]
         for instance in stalled:
             instance.stalled = False
@@ -221,10 +221,16 @@ class Runs(BrokerPart):
         blame: int | None = None,
         code: str = "unavailable",
     ) -> None:
-        """End a run: its episodes in progress, its matches, its experiment's wait.
+        """End a run with its episodes and matches, and tell its experiment.
 
-        ``ending`` returns how its episodes end; without it they are cancelled.  ``blame`` is the
-        index of the agent that ended it, and ``code`` that of the error if it failed.
+        Args:
+            run: the run.
+            reason: the reason.
+            message: a line to show with it.
+            now: the time.
+            ending: returns the ending of an episode in progress; None cancels them.
+            blame: the index of the agent to blame.
+            code: the error code of a failed run.
         """
         run.machine.on(EVENTS[reason])
         cancelled = Ending("cancelled", message=message)
@@ -253,10 +259,10 @@ class Runs(BrokerPart):
         if not self._broker.stopping:
             self.advance_all(now)
 
-    # -- who is gone -----------------------------------------------------------------------------
+    # -- losses ----------------------------------------------------------------------------------
 
     def agent_gone(self, instance: Instance, what: str, now: float) -> None:
-        """End the runs of an agent that will not come back, but those that wait for it."""
+        """End the runs of an agent that will not come back, except those that wait for it."""
         for run in [run for run in self.of(instance) if not run.waits]:
             price = run.asked.on_agent_lost
             lost = partial(_loss, instance, price, what)
@@ -268,16 +274,16 @@ class Runs(BrokerPart):
             self.finish(run, "cancelled", what, now)
 
     def environment_gone(self, peer: Peer, what: str, now: float) -> None:
-        """Continue without the matches of a peer that will not come back."""
+        """Replace the environments of a peer that will not come back."""
         for match in self.matches.at(peer):
             if self.matches.get(match.number) is not None:  # its run may have ended with another
                 self._replace_environment(self._runs[match.run], match, what, now)
 
     def _replace_environment(self, run: RunState, match: Match, what: str, now: float) -> None:
-        """Continue without the environment of a match.
+        """Continue a run without a match's environment.
 
-        If another peer offers it, the episode in progress moves there; otherwise it ends, and a new
-        match takes the place of this one if there can be one.
+        The episode in progress moves to another peer if one offers the environment.  Otherwise it
+        ends, and a new match replaces this one if possible.
         """
         if match in run.playing and self._move(run, match, now):
             return
@@ -300,7 +306,7 @@ class Runs(BrokerPart):
         self.advance(run, now)
 
     def _move(self, run: RunState, match: Match, now: float) -> bool:
-        """Move the episode in progress to another environment; False if there is none."""
+        """Move the episode in progress to another environment; return whether there is one."""
         peer = self.matches.server(run.asked, avoid=match.environment)
         if peer is None or peer is match.environment or match.moves >= MOVES:
             return False
@@ -308,10 +314,10 @@ class Runs(BrokerPart):
         self.episodes.migrations.begin(run, run.playing[match], peer, now)
         return True
 
-    # -- all of them -----------------------------------------------------------------------------
+    # -- all runs --------------------------------------------------------------------------------
 
     def report(self, now: float) -> None:
-        """Tell each experiment, and who watches, how far its runs are, if that has changed."""
+        """Send experiments and watchers the progress of runs, where it has changed."""
         for run in self:
             progress = run.progress(waiting(run, self.of, now))
             if progress != run.told:
@@ -320,7 +326,7 @@ class Runs(BrokerPart):
                 self._watching.tell(run, progress)
 
     def drain(self, now: float) -> None:
-        """Stop beginning episodes in all runs."""
+        """Start no more episodes in any run."""
         for run in list(self):
             if run.machine.takes("drain"):
                 run.machine.on("drain")
@@ -333,7 +339,7 @@ class Runs(BrokerPart):
 
 
 def _loss(instance: Instance, price: m.AgentLost, what: str, play: Play | Slot) -> Ending:
-    """Return how an episode ends if an agent is lost."""
+    """Return the ending of an episode after an agent was lost."""
     seat = play.seat_of(instance)
     if seat is not None and price == "forfeit":
         return play.forfeit(seat, what)

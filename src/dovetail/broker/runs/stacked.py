@@ -1,8 +1,8 @@
-"""Runs that play in groups: batches on their way to the rules of ``stack``.
+"""Runs that play batched matches: passes batches to the rules of ``stack``.
 
-A group is a match whose environment plays many episodes at once, one in each of its slots.  Every
-batch goes to the environment, then to the instances that must decide, and back, as columns of
-few messages; what an episode is, and how it ends, does not differ from ``episodes``.
+A batched match (a group) plays many episodes at once, one in each of its slots.  Each batch goes to
+the environment, then to the agents to act, and back, as a few messages of columns.  Episodes and
+their endings are the same as in ``episodes``.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
 PAIR = 512
-"""Slots from which a run over sockets is split in two batches, which are played in turn.
+"""Slots from which a run over sockets is split into two batches that are played alternately.
 
-Below this, a second batch costs more than it saves.
+Below, a second batch costs more than it saves.
 """
 
 
 def suits(asked: m.Run, agents: list[Instance]) -> bool:
-    """Return whether the run's options and agents allow batching."""
+    """Return whether a run's options and agents allow batching."""
     modes = dict(zip(agents, asked.modes, strict=True)) if asked.modes else {}
     return (
         asked.stacked
@@ -53,13 +53,13 @@ def suits(asked: m.Run, agents: list[Instance]) -> bool:
 
 
 def groups(asked: m.Run, agents: list[Instance], peer: Peer | None, most: int) -> list[int]:
-    """Return how many slots each group of a run has; empty if it plays singly.
+    """Return the number of slots of each group of a run; empty if it is not batched.
 
     Args:
-        asked: the run.
-        agents: of the run, in its order.
-        peer: serves the environment in groups, if any does.
-        most: how many episodes it may play at once.
+        asked: the requested run.
+        agents: its agents, in order.
+        peer: a peer that serves the environment batched; None if there is none.
+        most: the maximum number of episodes at once.
     """
     if peer is None or not suits(asked, agents):
         return []
@@ -74,8 +74,8 @@ class Stacked(BrokerPart):
     """The groups of all runs.
 
     Args:
-        broker: the state shared with the other parts.
-        watching: the watchers, who are told of results.
+        broker: the broker's state.
+        watching: the watchers.
     """
 
     STATE = ("_all",)
@@ -84,7 +84,7 @@ class Stacked(BrokerPart):
         self._broker = broker
         self._results = Results(broker, watching)
         self._all: dict[int, tuple[RunState, Stack]] = {}
-        """By the number of the match."""
+        """Groups by the number of the match."""
 
     def __len__(self) -> int:
         return sum(stack.playing for _, stack in self._all.values())
@@ -92,7 +92,7 @@ class Stacked(BrokerPart):
     # -- groups ----------------------------------------------------------------------------------
 
     def opened(self, run: RunState, match: Match) -> None:
-        """Seat the instances in a group that the environment has opened."""
+        """Seat the agents in a group that the environment has opened."""
         stack = Stack(match, run.rules, run.agents, run.draws())
         self._all[match.number] = run, stack
         run.stacks[match] = stack
@@ -113,13 +113,13 @@ class Stacked(BrokerPart):
                 stack.inits.setdefault(holder, []).append(instance.peer.outbox.ask(init))
 
     def advance(self, run: RunState, now: float) -> None:
-        """Begin whatever episodes can begin in groups that are idle."""
+        """Start the episodes that can start in idle groups."""
         for match, stack in run.stacks.items():
             if match.machine.state == "idle":
                 self._step(run, stack, now)
 
     def close(self, run: RunState, match: Match) -> None:
-        """Forget a group in which nothing is played."""
+        """Remove a group without episodes."""
         stack = run.stacks.pop(match, None)
         if stack is None:
             return
@@ -137,7 +137,7 @@ class Stacked(BrokerPart):
             match.machine.on("give up")
 
     def finish(self, run: RunState, match: Match, ending: Callable[[Slot], Ending]) -> None:
-        """End every episode of a group."""
+        """End all episodes of a group."""
         stack = run.stacks.get(match)
         if stack is None:
             return
@@ -148,13 +148,13 @@ class Stacked(BrokerPart):
         self._results.end(run, stack, overs)
 
     def _release(self, run: RunState, stack: Stack) -> None:
-        """Wait for no decision any more."""
+        """Stop waiting for the pending decisions."""
         for holder, asked in stack.asked.items():
             stack.instances[holder].peer.outbox.release(asked.seq)
         stack.asked.clear()
         stack.deadline = FOREVER
 
-    # -- what peers say --------------------------------------------------------------------------
+    # -- messages --------------------------------------------------------------------------------
 
     def on_turns(self, peer: Peer, turns: m.Turns, now: float) -> None:
         run, stack = self._all.get(turns.match, (None, None))
@@ -181,11 +181,11 @@ class Stacked(BrokerPart):
         self._continue(run, stack, now, overs)
 
     def _counted(self, run: RunState, stack: Stack, size: int, overs: list[Over]) -> list[Over]:
-        """Count what the broker keeps of a group; return the episodes that end if it is too much.
+        """Count the bytes kept of a group; return the episodes that end if they are too many.
 
         Args:
-            size: bytes of its turns.
-            overs: the episodes that they end anyhow.
+            size: the bytes of its turns.
+            overs: the episodes that the turns end anyway.
         """
         more = stack.acts.nbytes + size - stack.held
         if not size or abs(more) <= COUNTED:
@@ -227,7 +227,7 @@ class Stacked(BrokerPart):
         self._acted(run, stack, overs, now)
 
     def failed(self, asked: m.EnvironmentSteps | m.AgentSteps, error: m.Error, now: float) -> None:
-        """Take an error in answer to a batch."""
+        """Handle an error in answer to a batch."""
         run, stack = self._all[asked.match]
         if isinstance(asked, m.EnvironmentSteps):
             stack.match.environment.outbox.answered(asked.seq)
@@ -240,7 +240,7 @@ class Stacked(BrokerPart):
                 self._acted(run, stack, overs, now)
 
     def awaited(self, peer: Peer, kind: str, match: int, instance: int | None) -> int | None:
-        """Return the ``seq`` of the batch that an unreadable answer of a peer was for."""
+        """Return the ``seq`` of the batch that a peer's unreadable answer was for; None if none."""
         run, stack = self._all.get(match, (None, None))
         if run is None or stack is None:
             return None
@@ -256,7 +256,7 @@ class Stacked(BrokerPart):
         return owes[0] if len(owes) == 1 else None
 
     def _failed_batch(self, run: RunState, stack: Stack, text: str, now: float) -> None:
-        """End every episode of a batch that the environment could not answer."""
+        """End all episodes of a batch that the environment could not answer."""
         stack.match.machine.on("turn")
         overs = stack.running()
         for over in overs:
@@ -264,10 +264,10 @@ class Stacked(BrokerPart):
         self._results.end(run, stack, overs)
         self._continue(run, stack, now, overs)
 
-    # -- on and on -------------------------------------------------------------------------------
+    # -- progress --------------------------------------------------------------------------------
 
     def _continue(self, run: RunState, stack: Stack, now: float, overs: list[Over]) -> None:
-        """Ask the instances that must decide, or the environment if none must."""
+        """Ask the agents for their decisions, or the environment if there are none to make."""
         modes = dict(zip(run.agents, run.modes(), strict=True))
         for holder, (steps, rows) in stack.decide(now).items():
             instance = stack.instances[holder]
@@ -289,7 +289,7 @@ class Stacked(BrokerPart):
             self._broker.events.append(BatchEnded(run))
 
     def _step(self, run: RunState, stack: Stack, now: float) -> None:
-        """Send the environment the actions, and the episodes that begin."""
+        """Send the environment the actions, and the episodes to start."""
         match = stack.match
         begun = self._begin(run, stack)
         step = stack.step(begun, now)
@@ -303,7 +303,7 @@ class Stacked(BrokerPart):
         self._broker.timers.watch(stack)
 
     def _begin(self, run: RunState, stack: Stack) -> Any:
-        """Begin an episode in each free slot while the run has any."""
+        """Start an episode in each free slot while the run has any left."""
         if run.machine.state != "running" or stack.playing == len(stack.live):
             return stack.slots[:0]
         idle = np.flatnonzero(~stack.live).astype(np.int32)
@@ -332,21 +332,21 @@ class Stacked(BrokerPart):
             overs += stack.overdue(holder, now)
         self._acted(run, stack, overs, now)
 
-    # -- when the broker was started again --------------------------------------------------------
+    # -- restart ---------------------------------------------------------------------------------
 
     def timed(self) -> Iterable[Stack]:
-        """Return those whose deadlines are watched."""
+        """Return the groups whose deadlines are watched."""
         return (stack for _, stack in self._all.values())
 
     def restarted(self, now: float) -> None:
-        """Stop the clocks: every peer must come back first."""
+        """Stop the clocks until the peers have come back."""
         for _, stack in self._all.values():
             stack.deadline = FOREVER
             for asked in stack.asked.values():
                 asked.stop(now)
 
     def back(self, peer: Peer, now: float) -> None:
-        """Start the clocks of a peer again that has come back."""
+        """Resume the clocks of a peer that has come back."""
         for run, stack in self._all.values():
             for holder, asked in stack.asked.items():
                 if stack.instances[holder].peer is peer:

@@ -1,4 +1,4 @@
-"""Reports ended episodes of a batch to seats, journal, experiment and watchers."""
+"""Reports batched episodes' results to seats, journal, experiment and watchers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Results:
     """The results of all groups.
 
     Args:
-        broker: the state shared with the other parts.
-        watching: who is told of results.
+        broker: the broker's state.
+        watching: the watchers.
     """
 
     def __init__(self, broker: BrokerState, watching: Watching) -> None:
@@ -29,7 +29,7 @@ class Results:
         self._watching = watching
 
     def end(self, run: RunState, stack: Stack, overs: list[Over]) -> None:
-        """End episodes: tell the seats, write them down, tell the experiment and who watches."""
+        """End episodes: tell the seats, record them, tell the experiment and the watchers."""
         overs = [each for each in overs if stack.live[each.slot]]
         if not overs:
             return
@@ -46,7 +46,7 @@ class Results:
     def _results(
         self, run: RunState, stack: Stack, overs: list[Over], slots: Column
     ) -> list[m.Episode]:
-        """Return the results of episodes, after having them written down."""
+        """Return the results of episodes, and record them."""
         asked, mode, instances = run.asked, run.rules.mode, run.instances()
         names = [agent.agent for agent in run.agents]
         own = [agent.number for agent in run.agents]
@@ -90,7 +90,7 @@ class Results:
         return found
 
     def _tell(self, run: RunState, stack: Stack, overs: list[Over], slots: Column) -> None:
-        """Tell each instance which of its seats' episodes are over."""
+        """Send each agent the ends of its seats' episodes."""
         seats = stack.match.spec.seats
         modes = dict(zip(run.agents, run.modes(), strict=True))
         holders = stack.holder[slots].reshape(-1)

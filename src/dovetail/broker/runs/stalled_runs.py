@@ -1,4 +1,4 @@
-"""Runs that cannot begin an episode, and the line that says why."""
+"""Explains why a run cannot start an episode."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.limits import quoted
 
 PATIENCE = 2.0
-"""Seconds without an episode after which an experiment is told what its run waits for."""
+"""Seconds without an episode after which an experiment is told what its run is waiting for."""
 
 
 def waiting(run: RunState, of: Callable[[Instance], list[RunState]], now: float) -> str:
-    """Return the line that says what a run waits for; empty as long as there is no reason to ask.
+    """Return a line that says what a run is waiting for; empty if it has not waited long.
 
     Args:
-        run: the run; ``held`` is kept up to date.
-        of: returns the runs that an agent is in.
+        run: the run, whose ``held`` is updated.
+        of: returns an agent's runs.
         now: the time.
     """
     asked_for = run.permits or not run.rules.stepwise
@@ -40,7 +40,7 @@ def waiting(run: RunState, of: Callable[[Instance], list[RunState]], now: float)
 
 
 def _agent(instance: Instance, run: RunState, of: Callable[[Instance], list[RunState]]) -> str:
-    """Return what keeps an agent from its seat."""
+    """Return a line that says why an agent cannot be seated."""
     agent = f"agent {instance.number} ({quoted(instance.agent)})"
     if instance.lost:
         return f"{agent} was lost with its program and is not back yet"

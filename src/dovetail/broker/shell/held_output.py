@@ -1,4 +1,4 @@
-"""Output that is held back until the journal can be written."""
+"""Output held back until the journal can be written."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dovetail.broker.peers.outbox import Address, Said, without_heartbeats
 from dovetail.protocol import messages as m
 
 RETRY = 1.0
-"""Seconds until the journal is tried again."""
+"""Seconds between two attempts to write the journal."""
 TAKEN = 32 << 20
-"""Bytes that are taken in from a connection meanwhile; it is read again once they are written."""
+"""Bytes read from a connection meanwhile, after which it has to wait."""
 
 
 class HeldOutput:
-    """Output that is held back, and the notice for those who wait for it.
+    """The held output, and the notice to those waiting for it.
 
     Args:
         tell: sends messages at once.
@@ -23,26 +23,26 @@ class HeldOutput:
     def __init__(self, tell: Callable[[Said], None]) -> None:
         self.said: Said = []
         self.retry = 0.0
-        """When the journal is tried again; 0 while it can be written."""
+        """The time of the next attempt to write the journal; 0 while it can be written."""
         self._tell = tell
         self._why = ""
         self._informed: set[Address] = set()
         self._taken: dict[Address, int] = {}
 
     def add(self, out: Said) -> None:
-        """Hold back all but heartbeats; tell those who have just said ``hello`` why they wait."""
+        """Hold back all but heartbeats; tell newly connected peers why they have to wait."""
         out = without_heartbeats(out, self._tell)
         if self._why:
             self._explain(out)
         self.said += out
 
     def begin(self, out: Said, why: str, experiments: list[Address], now: float) -> None:
-        """Hold back what followed from what could not be written.
+        """Hold back output whose records could not be written.
 
         Args:
-            out: all of it, in order.
-            why: a line for people.
-            experiments: the connections that are told.
+            out: the output, in order.
+            why: the reason, to be shown.
+            experiments: the connections to tell.
             now: the time.
         """
         first = not self._why
@@ -57,25 +57,25 @@ class HeldOutput:
         self._inform([to for to, message in out if isinstance(message, m.Welcome)])
 
     def _inform(self, addresses: list[Address]) -> None:
-        """Tell each of them once why it waits."""
+        """Tell each connection once why it has to wait."""
         new = [each for each in dict.fromkeys(addresses) if each not in self._informed]
         self._informed.update(new)
         self._tell([(each, m.Error("journal", self._why)) for each in new])
 
     def release(self) -> Said:
-        """Return what was held back, to be tried again."""
+        """Return the held output for another attempt."""
         said, self.said = self.said, []
         return said
 
     def over(self) -> None:
-        """Take note that the journal could be written."""
+        """Return to normal: the journal could be written."""
         self.retry = 0.0
         self._why = ""
         self._informed.clear()
         self._taken.clear()
 
     def takes(self, connection: Address, size: int) -> bool:
-        """Count bytes kept in memory for a connection; return whether to read more from it."""
+        """Count bytes read from a connection meanwhile; return whether to read more."""
         if not self.said:
             return True
         taken = self._taken[connection] = self._taken.get(connection, 0) + size

@@ -1,8 +1,8 @@
-"""A share of the broker's time for those who send large frames, while others play with small ones.
+"""Limits large frames to a share of the broker's time while others play with small ones.
 
-What the broker awaits is not charged, however large, since some games are made of it.  It is slower
-than all else, so that one such game could take nearly all of the broker's time.  Nothing waits here
-unless an experiment plays that has none of them.
+Expected frames are not charged, however large, since some games need them.  But they take long, and
+one such game could use nearly all of the broker's time.  Nothing waits here unless an experiment
+without large frames is playing.
 """
 
 from __future__ import annotations
@@ -15,41 +15,41 @@ from dovetail.broker.peers.outbox import Address
 from dovetail.broker.peers.peers import Peer
 
 LARGE = 1 << 12
-"""Bytes of a large frame."""
+"""Bytes above which a frame is large."""
 SHARE = 0.25
-"""The part of the time that all large frames together may take."""
+"""The fraction of the time that large frames may take together."""
 BURST = 0.02
-"""Seconds that they may take at once."""
+"""Seconds that they may take in one go."""
 BYTE = 1e-9
-"""Seconds to read or to send a byte of a large frame."""
+"""Seconds to read or send a byte of a large frame."""
 RECENT = 1.0
-"""Seconds for which a connection over which a large frame came is one of those that send them."""
+"""Seconds for which a connection counts as a sender of large frames after one."""
 LOOK = 0.1
-"""Seconds between two looks for others who play."""
+"""Seconds between two checks for others who are playing."""
 
 
 class LargeFrames:
-    """Counts the time that large frames take."""
+    """An account of the time that large frames take."""
 
     def __init__(self) -> None:
         self._left = BURST
-        """Seconds that are left of the share."""
+        """Seconds left of the share."""
         self._counted = time.monotonic()
         self._came: dict[Address, float] = {}
-        """When the last one came, by connection."""
+        """The time of the latest large frame of each connection."""
         self._others = False
         self._looked = 0.0
 
     def wait(
         self, connection: Address, size: int, seconds: float, runs: Iterable[RunState]
     ) -> float:
-        """Count a large frame; return for how many seconds not to read from its sender.
+        """Count a large frame; return the seconds for which not to read from its sender.
 
         Args:
-            connection: over which it came.
+            connection: the sender.
             size: its bytes.
-            seconds: for which everybody else waited for it.
-            runs: those in progress.
+            seconds: the time that everybody else waited for it.
+            runs: the runs in progress.
         """
         now = time.monotonic()
         self._came[connection] = now
@@ -66,7 +66,7 @@ class LargeFrames:
         return -self._left / SHARE
 
     def _look(self, now: float, runs: Iterable[RunState]) -> bool:
-        """Return whether an experiment plays that has no large frames."""
+        """Return whether an experiment without large frames is playing."""
         self._came = {each: then for each, then in self._came.items() if now - then < RECENT}
         large: set[Peer] = set()
         small: set[Peer] = set()

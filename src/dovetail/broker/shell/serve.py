@@ -1,4 +1,4 @@
-"""The broker as a program: the loop around ``Server.pump`` and its orderly end."""
+"""The broker as a program: the loop around ``Server.pump``, and an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dovetail.transport.process_owner import Owner
 log = logging.getLogger("dovetail.broker")
 
 WAKE = 0.2
-"""Seconds between looks at whether to stop, when nothing happens."""
+"""Seconds between two checks whether to stop, when idle."""
 
 
 @patient()
@@ -52,40 +52,40 @@ def serve(
     origins: bool = False,
     web: Web | None = None,
 ) -> None:
-    """Serve until ``stop`` is set, SIGINT or SIGTERM; then end in order.
+    """Serve until ``stop`` is set, or SIGINT or SIGTERM comes; then shut down in order.
 
-    No new episode begins; those in progress may continue for ``finish`` seconds and are cancelled
-    then, or at once upon a second signal.  Everybody is told, and the journal is flushed.
+    No new episode starts.  Those in progress may continue for ``finish`` seconds and are then
+    cancelled, or at once on a second signal.  All peers are told, and the journal is flushed.
 
-    With ``durable``, what is in progress survives the death of this program: the next ``serve``
-    with the same journal continues it.
+    With ``durable``, work in progress survives the death of this process: the next ``serve`` with
+    the same journal continues it.
 
     Args:
-        bind: the address.
-        settings: the broker's.
+        bind: the address to listen at.
+        settings: the broker's settings.
         journal: the journal, or a function that opens it once the address is bound, so that a
             program that cannot listen leaves no files behind.
-        durable: see above.
-        finish: seconds.
-        ready: called once it listens.
-        stop: ends it.
-        hosts: environments and agents in this program, by their names as peers.
-        entrant: maps an access token to its entrant, None if it is unknown.  Such a token admits
+        durable: whether to keep a write-ahead log beside the journal.
+        finish: seconds for the episodes in progress at shutdown.
+        ready: called once the broker is listening.
+        stop: the event that stops it.
+        hosts: environments and agents in this process, by their names as peers.
+        entrant: returns the entrant of an access token, None if it is unknown.  Such a token admits
             agents, and the catalogue names their entrant.  Not with ``durable``: a replay would
-            depend on earlier answers, which are not written down.
+            depend on earlier answers, which are not logged.
         revoked: returns whether the answers of ``entrant`` may have changed; called several times a
             second.  Programs whose token was revoked are disconnected.
-        access: the keys that are let in, and for what; a change holds at once.
-        inside: another address, for programs of this machine that have no key; ``access`` says as
-            whose they count.
-        also: another address, like ``bind``.
-        origins: whether the catalogue names the address of each peer's machine.
-        web: where programs in a browser connect.
+        access: the permissions by key; a change applies at once.
+        inside: a second address, for programs of this machine without a key; ``access`` names the
+            key that they count as.
+        also: a third address, like ``bind``.
+        origins: whether the catalogue names each peer's machine.
+        web: the address for programs in a browser.
 
     Raises:
-        DovetailError: an address cannot be bound, or the journal not be written, or ``access`` lets
-            no program in a browser in.
-        ValueError: ``durable`` and ``entrant``.
+        DovetailError: an address cannot be bound, the journal cannot be written, or ``access`` has
+            no token for the programs at ``web``.
+        ValueError: both ``durable`` and ``entrant`` are given.
     """
     if durable and entrant is not None:
         raise ValueError("a durable broker cannot ask an entrant hook again when it replays")
@@ -154,7 +154,7 @@ def _listening(
     origins: bool,
     web: Web | None,
 ) -> Server:
-    """Bind the address, then open the files; return the broker."""
+    """Bind the addresses, then open the files; return the broker."""
     made: Server | None = None
     ready = threading.Event()
 
@@ -182,7 +182,7 @@ def _listening(
 def in_thread(
     bind: str, *, ready: Callable[[Server], None] | None = None, **options: Any
 ) -> Iterator[str]:
-    """Serve in a thread of this program while a context lasts; yield the broker's address.
+    """Serve in a thread for the duration of a context; yield the broker's address.
 
     Arguments and errors are those of ``serve``.
     """

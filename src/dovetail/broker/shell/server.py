@@ -1,8 +1,8 @@
-"""The broker as a running thing: the core, its journal, a ROUTER, and peers in this program.
+"""The broker at work: the core, its journal, a ROUTER socket, and peers in this process.
 
-The shell moves messages and tells the time; it decides nothing.  Remote peers speak over the
-socket.  Local peers are hosts in this program, called directly with the messages themselves; the
-core cannot tell them apart, so any mix of roles inside and outside plays the same episodes.
+The shell moves messages and tells the time; it decides nothing.  Remote peers are at the socket.
+Local peers are hosts in this process, called directly with the messages.  The core cannot tell them
+apart, so any mix of roles inside and outside plays the same episodes.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from dovetail.protocol.errors import DovetailError
 log = logging.getLogger("dovetail.broker")
 
 ROUNDS = 64
-"""Exchanges with peers in this program before the others have their turn."""
+"""Exchanges with local peers before it is the remote peers' turn."""
 EXACT = 0.01
-"""Seconds for which no nearer deadline is looked for while peers in this program speak."""
+"""Seconds between two checks for a new deadline while local peers are exchanging."""
 STALL = 1.0
-"""Seconds after which a wait of at most ``WAIT`` seconds has been a stop of this program."""
+"""Seconds from which a wait of at most ``WAIT`` must have been a stop of this process."""
 WAIT = 0.5
-"""The longest wait for something to happen."""
+"""Maximum seconds of a wait for input."""
 
 
 class Server:
-    """A broker: bound to an address, or only for peers in this program, or both.
+    """A broker for peers at an address, in this process, or both.
 
-    ``bind`` is the address, or what listens there already.
+    ``bind`` is the address, or a router that is already listening.
 
     Raises:
-        DovetailError: the address cannot be bound, or a file not be written.
+        DovetailError: the address cannot be bound, or a file cannot be written.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class Server:
         self._live = live
         self._secret = secrets.token_bytes(16)
         self._offset = 0.0
-        """Seconds by which the core's time is ahead of this system's."""
+        """Seconds by which the core's time is ahead of the system's."""
         self._last = time.monotonic()
         self._still = False
-        """True if answers of peers in this program wait for an experiment in it."""
+        """True if answers of local peers are waiting for a local experiment."""
         router = (
             transport.listen(bind, self.settings.limits.frame) if isinstance(bind, str) else bind
         )
@@ -77,15 +77,15 @@ class Server:
         self._local: deque[tuple[Local, Sequence[m.Message | bytes]]] = deque()
         self._watchers = WatcherQueue(self._show, self._behind, self.core.broker.out)
         self._exchanging = False
-        """True while the time that peers in this program take is counted by ``_exchange``."""
+        """True while ``_exchange`` counts the time that local peers take."""
         self._told = False
-        """True if a peer in this program without a host has been sent anything in this turn."""
+        """True if a local peer without a host was sent a message in this round."""
         self._intake = Intake(self.core)
         self._large = LargeFrames()
         self._cores = Cores()
 
     def _begin(self) -> None:
-        """Make a core, or the one again that another broker had when it was killed."""
+        """Create the core, or restore the one of a broker that was killed."""
         live = self._live
         try:
             restored = None if live is None else live.restore(self.settings)
@@ -99,17 +99,17 @@ class Server:
         except OSError as error:
             raise DovetailError(f"cannot write {live and live.path}: {error.strerror}") from None
 
-    # -- peers in this program -------------------------------------------------------------------
+    # -- local peers -----------------------------------------------------------------------------
 
     def attach(self, host: Host, name: str = "") -> Local:
-        """Connect a host in this program as a peer."""
+        """Connect a host in this process as a peer."""
         local = Local(host)
         hello = m.Hello(m.VERSION, host.role, name, host.offers(), self.settings.token)
         self._local.append((local, [hello]))
         return local
 
     def post(self, local: Local, messages: Sequence[m.Message | bytes]) -> None:
-        """Take messages or frames from a peer in this program; ``pump`` acts upon them."""
+        """Queue messages or frames of a local peer for ``pump``."""
         self._local.append((local, messages))
 
     def allow(self, access: Access | None) -> None:
@@ -122,7 +122,7 @@ class Server:
     # -- the loop --------------------------------------------------------------------------------
 
     def pump(self, timeout: float) -> None:
-        """Move what is there to be moved, waiting up to ``timeout`` seconds for something."""
+        """Handle pending input and output, waiting up to ``timeout`` seconds for some."""
         core, watchers = self.core, self._watchers
         now = self._now()
         self._told = False
@@ -151,7 +151,7 @@ class Server:
         self._still = self._told and bool(self._local)
 
     def _exchange(self, now: float) -> float:
-        """Exchange messages with peers in this program; return the time afterwards."""
+        """Exchange messages with local peers; return the time afterwards."""
         core, said = self.core, self._local
         self._exchanging = True
         until = min(core.deadline(), now + EXACT)
@@ -176,9 +176,9 @@ class Server:
         return now
 
     def _pass_on(self) -> bool:
-        """Have a host in this program answer, if that is all there is to do; return whether it was.
+        """Have a local host answer the only pending message; return False if there is more to do.
 
-        It is what ``_commit`` would do of most turns, in a third of the time.
+        A shortcut for ``_commit`` that takes a third of its time in most turns.
         """
         broker, held = self.core.broker, self._held
         out = broker.out.messages
@@ -205,7 +205,7 @@ class Server:
         self.core.tick(now)
 
     def _now(self) -> float:
-        """Return the core's time, which excludes stops of this program, and ``_still`` rounds."""
+        """Return the core's time, which excludes stops of this process and ``_still`` rounds."""
         now = time.monotonic() + self._offset
         if self._still or now - self._last > STALL:
             self._still = False
@@ -255,7 +255,7 @@ class Server:
     def _meet(
         self, router: transport.AnyRouter, connection: bytes, frames: list[bytes] | None, now: float
     ) -> None:
-        """Take frames of an unauthenticated connection; log them only if they touch a session."""
+        """Handle frames of an unauthenticated connection; log those that affect a session."""
         if frames is None:
             self.core.lost(connection, now)
             return
@@ -273,7 +273,7 @@ class Server:
             self._live.events.append((now, [connection, *frames[:taken]]))
 
     def _commit(self, now: float) -> None:
-        """Write down, then tell."""
+        """Write the records, then send the messages."""
         records, out = self.core.take_shared()
         held = self._held
         if not (out or records or held.said):
@@ -299,7 +299,7 @@ class Server:
         self._tell(out)
 
     def _hold(self, out: list[tuple[Address, m.Message]], error: OSError, now: float) -> None:
-        """Keep back everything but heartbeats until the journal can be written again."""
+        """Hold back everything but heartbeats until the journal can be written again."""
         assert self.journal is not None
         text = self.journal.unwritable(error)
         if not self._held.retry:
@@ -335,7 +335,7 @@ class Server:
             self._router.send(address, frames)
 
     def _show(self, to: list[Address], messages: list[m.Message], frames: list[bytes]) -> None:
-        """Send watchers queued messages."""
+        """Send queued messages to watchers."""
         for address in to:
             if type(address) is Local:
                 self._deliver(address, messages)
@@ -358,7 +358,7 @@ class Server:
         """Return whether a watcher reads too slowly."""
         return self._router is not None and self._router.waiting(connection) > BEHIND
 
-    # -- the end ---------------------------------------------------------------------------------
+    # -- shutdown --------------------------------------------------------------------------------
 
     def stop(self) -> None:
         """Start no new episodes."""
@@ -368,7 +368,7 @@ class Server:
         self.core.stop(now)
 
     def close(self) -> None:
-        """End everything in progress, tell every peer, and close socket and journal."""
+        """End all work in progress, tell every peer, and close socket and journal."""
         now = self._now()
         self.core.close(now)
         self._held.retry = 0.0
@@ -377,7 +377,7 @@ class Server:
         self._release(self.core.broker.next, discard=not self._held.said)
 
     def abandon(self) -> None:
-        """Close socket and files after a failure; work in progress stays on disk."""
+        """Close socket and files after a failure, leaving work in progress on disk."""
         # A record that the core did not decide would be taken for one that it did.
         self._release(0 if self._live is not None else self.core.broker.next, discard=False)
 

@@ -1,4 +1,4 @@
-"""Turns on their way to watchers: encoded once, queued, and sent to all of them together."""
+"""The queue of turns for watchers: each is encoded once and sent to all together."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from dovetail.protocol import messages as m
 log = logging.getLogger("dovetail.broker")
 
 SHARE = 0.05
-"""The part of the time that making turns for watchers, and sending them, may take."""
+"""The fraction of the time for making and sending turns for watchers."""
 MAX_DELAY = 0.25
 """Maximum delay of a watched turn, in seconds."""
 HELD = 1 << 16
-"""Bytes of a full queue, which takes final turns only; at four times as many, nothing."""
+"""Bytes above which the queue takes only final turns, and at four times as many nothing."""
 LEAST = 1 << 10
-"""Bytes that a queue holds in any case."""
+"""Bytes for which the queue always has room."""
 BEHIND = 1 << 18
-"""With this many bytes unsent, a watcher is sent final turns only."""
+"""Unsent bytes above which a watcher is sent only final turns."""
 
 
 def encode(messages: Sequence[m.Message]) -> list[bytes]:
-    """Return the frames of messages; what cannot be encoded is logged and left out."""
+    """Return the frames of messages, without those that cannot be encoded, which are logged."""
     frames = []
     for message in messages:
         try:
@@ -39,12 +39,12 @@ def encode(messages: Sequence[m.Message]) -> list[bytes]:
 class WatcherQueue:
     """Messages for watchers, in order, until ``flush`` sends them.
 
-    A full queue drops turns: the next that is made after ``flush`` is the latest.
+    A full queue drops turns; after ``flush`` the next one is the latest.
 
     Args:
         send: sends messages, given with their frames, to addresses.
         behind: returns whether an address reads too slowly.
-        out: is told when the queue is full.
+        out: the output, whose ``crowded`` is kept up to date.
     """
 
     def __init__(
@@ -58,20 +58,20 @@ class WatcherQueue:
         self._out = out
         out.clock = time.monotonic
         self.waiting: list[tuple[Audience, m.Message, bytes]] = []
-        """Audience, message and frame."""
+        """(audience, message, frame) triples."""
         self._size = 0
         self._room = HELD
-        """Bytes that fit in a period, so that sending them takes its share of the time only."""
+        """Bytes that can be sent per period within the share of the time."""
         self._present: dict[Audience, frozenset[Address]] = {}
-        """The addresses of each audience when its first message was queued."""
+        """The addresses of each audience at the time of its first message."""
         self._ahead: dict[Address, int] = {}
-        """How many messages of the queue an address was sent already."""
+        """The number of queued messages that an address was sent already."""
         self._next = 0.0
-        """When to send again, by the system's clock."""
+        """The time of the next ``flush``, by the system's clock."""
 
     @property
     def wait(self) -> float:
-        """Seconds until ``flush`` should be called; 0 or less if it is due."""
+        """Seconds until ``flush`` is due; 0 or less if it is."""
         return self._next - time.monotonic() if self.waiting else FOREVER
 
     def add(self, audience: Audience, message: m.Message) -> None:
@@ -89,7 +89,7 @@ class WatcherQueue:
         out.crowded = self._size > self._room or out.spent > SHARE * MAX_DELAY
 
     def catch_up(self, address: Address) -> list[tuple[m.Message, bytes]]:
-        """Return what an address must be sent before anything else may be."""
+        """Return the queued messages that an address must be sent before any others."""
         theirs = [to for to, there in self._present.items() if address in there]
         if not theirs:
             return []
@@ -98,7 +98,7 @@ class WatcherQueue:
         return self._chosen(start, theirs, self._behind(address))
 
     def flush(self) -> None:
-        """Send all, to watchers alike together; then wait until that was a share of the time."""
+        """Send the queue, to like watchers together, and set the time of the next ``flush``."""
         begun = time.thread_time()
         audiences: dict[Address, list[Audience]] = {}
         for audience in self._present:
@@ -124,7 +124,7 @@ class WatcherQueue:
     def _chosen(
         self, start: int, audiences: Sequence[Audience], behind: bool
     ) -> list[tuple[m.Message, bytes]]:
-        """Return the messages for some audiences, final turns only if they are ``behind``."""
+        """Return the queued messages for some audiences, only final turns if ``behind``."""
         return [
             (message, frame)
             for audience, message, frame in self.waiting[start:]
@@ -133,5 +133,5 @@ class WatcherQueue:
 
 
 def _spare(message: m.Message) -> bool:
-    """Return whether a message may be dropped: a turn that is not an episode's last."""
+    """Return whether a message may be dropped, as any turn but an episode's last."""
     return type(message) is m.WatchedTurn and message.reason is None

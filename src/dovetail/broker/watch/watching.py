@@ -1,4 +1,4 @@
-"""Watchers: the peers that watch runs, and the turns that they are shown."""
+"""Watchers: the peers that watch runs, and the turns shown to them."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ from dovetail.protocol.errors import Code
 
 
 class Interest(NamedTuple):
-    """The watchers of a run, and what they ask for."""
+    """The watchers of a run and their wishes."""
 
     asked: list[tuple[Peer, m.Watch]]
     all: bool
-    """True if anyone wants all turns."""
+    """True if any of them wants all turns."""
     scenes: bool
-    """True if anyone wants the scenes of all turns."""
+    """True if any of them wants the scenes of all turns."""
     pace: Pace | None
-    """The sampling for paced watchers; None if there are none."""
+    """The rate for paced watchers; None if there are none."""
     thoughts: tuple[bool, bool]
-    """True if anyone may see thoughts and asks for them: without and with the paced watchers."""
+    """True if any may see thoughts and asks for them: without and with the paced watchers."""
 
 
 class Watching(BrokerPart):
-    """The peers that watch; nothing else changes what they see."""
+    """The watching peers, and all that decides what they are shown."""
 
     STATE = ("peers",)
 
     def __init__(self, out: Out) -> None:
         self._out = out
         self.peers: list[Peer] = []
-        """Those who watch any run."""
+        """The peers that watch any run."""
         self._attended: bool | None = None
-        """True if one of them is connected; None if that may have changed."""
+        """True if any of them is connected; None if that may have changed."""
         self._interests: dict[int, Interest] = {}
-        """A cache by the number of a run."""
+        """A cache of interests, by run."""
         self._audiences: dict[tuple[int, bool, bool, bool], list[tuple[bool, bool, Audience]]] = {}
-        """A cache of who is shown scenes and thoughts: by run, whether the turn has a scene and
-        thoughts, and whether paced watchers see it."""
+        """A cache of audiences: by run, whether the turn has a scene and thoughts, and whether
+        paced watchers see it."""
         self._others: dict[tuple[int, bool], Audience] = {}
-        """A cache of who is told of a run: by run, with or without paced watchers."""
+        """A cache of audiences of results: by run, and with or without paced watchers."""
 
     def watch(self, peer: Peer, asked: m.Watch) -> bool:
-        """Begin or end to send a peer the turns of a run, or of all runs.
+        """Start or stop sending a peer the turns of a run, or of all runs.
 
         Returns:
-            Whether it begins to see turns that it has not seen.
+            Whether it starts to see further turns.
         """
         watching = peer.watching
         before = watching.get(asked.run)
@@ -77,14 +77,14 @@ class Watching(BrokerPart):
         return begins
 
     def asked(self, peer: Peer, run: RunState) -> m.Watch | None:
-        """Return what a peer wants to be shown of a run; None if nothing."""
+        """Return a peer's ``watch`` that applies to a run; None if it does not watch it."""
         if run.asked.secret:
             return None
         found = peer.watching.get(run.number) or peer.watching.get(None)
         return found if found is not None and found.on else None
 
     def of(self, run: RunState) -> Interest:
-        """Return who watches a run."""
+        """Return a run's watchers and their wishes."""
         found = self._interests.get(run.number)
         if found is None:
             both = [(peer, self.asked(peer, run)) for peer in self.peers]
@@ -93,19 +93,19 @@ class Watching(BrokerPart):
         return found
 
     def all(self, run: RunState) -> bool:
-        """Return whether anyone watches all turns of a run."""
+        """Return whether any peer watches all turns of a run."""
         return self.attended and self.of(run).all
 
     def scenes(self, run: RunState) -> bool:
-        """Return whether anyone wants the scenes of all turns of a run."""
+        """Return whether any peer wants the scenes of all turns of a run."""
         return self.attended and self.of(run).scenes
 
     def pace(self, run: RunState) -> Pace | None:
-        """Return the sampling of a run for paced watchers; None if there are none."""
+        """Return a run's rate for paced watchers; None if there are none."""
         return self.of(run).pace if self.attended else None
 
     def thoughts(self, run: RunState, seen: bool) -> bool:
-        """Return whether anyone who watches a run wants thoughts and may see them.
+        """Return whether any watcher of a run wants thoughts and may see them.
 
         Args:
             run: the run.
@@ -115,25 +115,25 @@ class Watching(BrokerPart):
 
     @property
     def attended(self) -> bool:
-        """True if anyone who watches any run is connected.
+        """True if any watcher is connected.
 
-        While no one is, no turns are made; a watcher that comes back sees the present one.
+        While none is, no turns are made; a watcher that comes back is shown the current ones.
         """
         if self._attended is None:
             self._attended = any(peer.outbox.present for peer in self.peers)
         return self._attended
 
     def moved(self) -> None:
-        """Take note that a peer was lost, or has come back."""
+        """Note that a peer was lost or has come back."""
         self._attended = None
 
     def shows(self, run: RunState, play: Play, last: bool = False) -> bool:
-        """Return whether anyone is shown the latest turn of an episode.
+        """Return whether any watcher is shown the latest turn of an episode.
 
         Args:
             run: the run.
             play: the episode.
-            last: whether the episode ends with it; no watcher misses that.
+            last: whether the episode ends with it, which all watchers see.
         """
         if not self.attended or (self._out.crowded and not last):
             return False
@@ -147,13 +147,13 @@ class Watching(BrokerPart):
         now: float | None = None,
         thoughts: Sequence[tuple[int, Any]] = (),
     ) -> m.WatchedTurn:
-        """Send each watcher what it asked for of the latest turn of an episode, and may see.
+        """Send each watcher the parts of an episode's latest turn that it wants and may see.
 
         Args:
             run, play, ending, now, thoughts: as for ``shown``.
 
         Returns:
-            All of the turn.
+            The whole turn.
         """
         out = self._out
         begun = 0.0 if out.clock is None else out.clock()
@@ -170,7 +170,7 @@ class Watching(BrokerPart):
         return turn
 
     def show_one(self, peer: Peer, asked: m.Watch, run: RunState, turn: m.WatchedTurn) -> None:
-        """Send one of the watchers what it asked for of a turn, and may see."""
+        """Send one watcher the parts of a turn that it wants and may see."""
         there = turn.scene is not None, bool(turn.thoughts)
         for wants_scene, wants_thoughts, audience in _by_kind(run, [(peer, asked)], *there):
             self._show(turn, wants_scene, wants_thoughts, audience)
@@ -187,14 +187,14 @@ class Watching(BrokerPart):
     def tell(
         self, run: RunState, message: m.Progress | m.Done | m.Episode, *, seen: bool = True
     ) -> None:
-        """Tell those who watch a run, but its own experiment; it may be lost.
+        """Send a message that may be lost to a run's watchers, except its own experiment.
 
-        They do not learn the environment's seed: other episodes of the round may share it.
+        It hides the environment's seed, which other episodes of the round may share.
 
         Args:
             run: the run.
-            message: what they are told.
-            seen: whether it is also for paced watchers.
+            message: the message.
+            seen: whether it is for paced watchers, too.
         """
         if not self.attended or not (self.of(run).all or (seen and self.of(run).asked)):
             return
@@ -211,13 +211,13 @@ class Watching(BrokerPart):
         self._out.messages.append((others, message))
 
     def over(self, run: RunState) -> None:
-        """Take a run off everybody's list."""
+        """Forget a run that is over."""
         for peer in self.peers:
             peer.watching.pop(run.number, None)
         self._changed()
 
     def forget(self, peer: Peer) -> None:
-        """Send a peer nothing any more."""
+        """Forget a peer that is gone."""
         if peer.watching:
             peer.watching.clear()
             self._changed()
@@ -251,7 +251,7 @@ def _interest(run: RunState, asked: list[tuple[Peer, m.Watch]]) -> Interest:
 def _by_kind(
     run: RunState, watchers: list[tuple[Peer, m.Watch]], scene: bool, thoughts: bool
 ) -> list[tuple[bool, bool, Audience]]:
-    """Return the peers that are shown the same of a turn that has a scene, or thoughts."""
+    """Return the audiences of a turn: whether each sees the scene, the thoughts, and its peers."""
     kinds: dict[tuple[bool, bool], list[Outbox]] = {}
     for peer, asked in watchers:
         kind = (scene and asked.scenes, thoughts and _thoughts_for(peer, asked, run))
@@ -264,14 +264,14 @@ def _thoughts_for(peer: Peer, asked: m.Watch, run: RunState) -> bool:
 
 
 def hidden(run: RunState | None, number: int) -> tuple[Code, str] | None:
-    """Return why a run of some number cannot be watched; None if it can."""
+    """Return the error code and text if a run cannot be watched, else None."""
     if run is None:
         return "unknown", f"there is no run {number}"
     return ("access", f"run {number} is secret; it is not shown") if run.asked.secret else None
 
 
 def _acting(episode: Episode) -> list[int]:
-    """Return the seats that must act at the latest turn, but those that have."""
+    """Return the seats that have yet to act in the latest turn."""
     if not 0 < episode.owing < len(episode.to_act):
         return episode.to_act
     return [each for each in episode.to_act if episode.seats[each].machine.state == "deciding"]
@@ -284,14 +284,14 @@ def shown(
     now: float | None = None,
     thoughts: Sequence[tuple[int, Any]] = (),
 ) -> m.WatchedTurn:
-    """Return the latest turn of an episode as a watcher may see it.
+    """Return the latest turn of an episode for watchers.
 
     Args:
         run: the run.
         play: the episode.
-        ending: how the episode ended; None if it continues.
-        now: the time, for the clocks; None if none is shown.
-        thoughts: of those whose actions led to it.
+        ending: the episode's ending; None while it continues.
+        now: the time, for the clocks; None to leave them out.
+        thoughts: the thoughts of the seats whose actions led to it.
     """
     episode = play.episode
     turn = episode.latest
