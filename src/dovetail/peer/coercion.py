@@ -1,4 +1,4 @@
-"""Converts values as users write them to the contract's types, if their meaning is clear."""
+"""Converts values as users write them to the contract's types, where the meaning is clear."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.tensors import nested
 
 MAX_VALUES = 1_000_000
-"""Values of an iterable that become a list; an endless one must not fill the memory."""
+"""Maximum values taken from an iterable, since an endless one would fill the memory."""
 _LISTED = "give a list of actions, or a mask as bytes or as an array of bools"
 
 
@@ -35,12 +35,12 @@ def number(value: Any) -> Any:
 
 
 def action(value: Any, space: spaces.Space, *, listed: bool) -> Any:
-    """Return an action with integers where the contract has numbers, if they are plainly such.
+    """Return an action with plain integers where the space has numbers.
 
     Args:
-        value: as an agent returned it.
-        space: of the actions.
-        listed: whether legal actions were given, so that the action is one of their numbers.
+        value: the action as an agent returned it.
+        space: the action space.
+        listed: whether legal actions were listed, so that the action must be a number.
     """
     if listed or isinstance(space, spaces.Discrete):
         return number(value)
@@ -59,10 +59,10 @@ def action(value: Any, space: spaces.Space, *, listed: bool) -> Any:
 
 
 def legal(value: Any) -> list[int] | bytes | None:
-    """Return legal actions as the contract has them: a list, a mask as bytes, or None.
+    """Return legal actions in the contract's form: a list, a mask as bytes, or None.
 
     Raises:
-        DovetailError: it is not plain which actions are meant.
+        DovetailError: the meaning is not clear.
 
     >>> legal(range(2, 4)), legal(np.array([False, True]))
     ([2, 3], [1])
@@ -103,7 +103,7 @@ def listed(value: Iterable[Any]) -> list[Any]:
 
 
 def unsendable(error: BaseException) -> str:
-    """Explain an error of ``codec.UNSENDABLE``: why a value cannot be encoded."""
+    """Return the reason why a value cannot be encoded, from an error of ``codec.UNSENDABLE``."""
     if isinstance(error, OverflowError):
         return "a number in it is too large: whole numbers go from -2^63 to 2^64 - 1"
     if isinstance(error, RecursionError):
@@ -114,7 +114,7 @@ def unsendable(error: BaseException) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return an option with lists in place of arrays, ranges, iterators and views, at any depth.
+    """Return a value with lists in place of arrays, ranges, iterators and views, at any depth.
 
     >>> plain({"seeds": range(2), "xs": np.array([[1, 2]])})
     {'seeds': [0, 1], 'xs': [[1, 2]]}

@@ -13,9 +13,9 @@ from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 
 LOOKED = 200
-"""Lines of a statement whose end is looked for: each costs a reading of all lines before it."""
+"""Maximum lines of a statement whose end is searched: each costs parsing all lines before it."""
 LOCATED = 5_000
-"""Lines of a file in which places are looked for."""
+"""Maximum lines of a file in which places are located."""
 Step = str | int
 """A key of a table, or an index of a list."""
 
@@ -28,10 +28,10 @@ class ConfigSource:
     overrides: tuple[str, ...] = ()
     """Keys that the command line set, such as ``agents.first.parameters.hidden``."""
     swept: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)
-    """By key, the place in the file's ``[sweep]`` that has its values."""
+    """The place of a key's values in the file's ``[sweep]``, by key."""
 
     def at(self, *steps: Step) -> str:
-        """Return the file and what is nearest to a place in it: its line, or ``--set KEY``."""
+        """Return the file and the nearest location of a place: its line, or ``--set KEY``."""
         key = self._setter(self.swept, steps)
         if key is not None:
             steps = self.swept[key]
@@ -46,7 +46,7 @@ class ConfigSource:
         return self._setter(self.overrides, steps) is not None
 
     def _setter(self, keys: Iterable[str], steps: tuple[Step, ...]) -> str | None:
-        """Return the key that set a place, or made it although the file does not have it."""
+        """Return the key that set a place, or created it; None if the file did."""
         place = ".".join(map(str, steps))
         for key in keys:
             if f"{place}.".startswith(f"{key}."):
@@ -56,7 +56,7 @@ class ConfigSource:
         return None
 
     def _line(self, steps: tuple[Step, ...]) -> int | None:
-        """Return the first line of a place, or of the longest part of it that the file has."""
+        """Return the first line of a place, or of the longest part of its path that exists."""
         deepest = _depth(self._table(), steps)
         if not deepest:
             return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 LOOK = 0.25
-"""Seconds between two looks at the number of cores, which others may change while a program
-runs."""
+"""Seconds between two checks of the number of cores, which can change while a program runs."""
 
 
 class Cores:

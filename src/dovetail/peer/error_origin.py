@@ -23,7 +23,7 @@ _LIBRARIES = tuple(
 
 
 _SEEN = 64
-"""Tracebacks of which a repetition is recognised."""
+"""Tracebacks remembered, so that a repeated one is logged in one line."""
 _seen: dict[str, None] = {}
 
 
@@ -36,7 +36,7 @@ def _mine(frame: traceback.FrameSummary) -> bool:
 
 
 def _ours() -> list[str]:
-    """Return the folders of the packages of Dovetail that are imported."""
+    """Return the folders of Dovetail's imported packages."""
     packages = [
         module
         for name, module in list(sys.modules.items())
@@ -48,7 +48,7 @@ def _ours() -> list[str]:
 
 
 def trace(error: BaseException) -> str:
-    """Return a traceback of the user's own frames; the last three of all if there are none."""
+    """Return a traceback with only the user's frames; the last three frames if there are none."""
     found = traceback.TracebackException.from_exception(error)
     each: traceback.TracebackException | None = found
     while each is not None:
@@ -59,7 +59,7 @@ def trace(error: BaseException) -> str:
 
 
 def _report(error: BaseException, what: str, log: logging.Logger) -> None:
-    """Log an error with its traceback, or that it is one which was logged before."""
+    """Log an error with its traceback, unless that was logged before."""
     text = trace(error)
     if text in _seen:
         log.error(
@@ -83,14 +83,14 @@ def place(error: BaseException) -> str:
 
 
 def code_of(error: Failure) -> str:
-    """Return whether a program says that it cannot, or tried and failed, as an error's code."""
+    """Return the error code: a program that says it cannot, or one that tried and failed."""
     if isinstance(error, Refused):
         return error.code
     return "unavailable" if isinstance(error, DovetailError) else "crashed"
 
 
 def failure(error: Failure) -> Code:
-    """Return the code of an agent's error at a decision: its own for a ``Forfeit``."""
+    """Return the code of an agent's error at a decision; a ``Forfeit`` has its own."""
     if isinstance(error, Forfeit):
         return "timeout" if error.code == "timeout" else "unavailable"
     return "crashed"
@@ -101,9 +101,9 @@ def described(error: Failure, who: str, log: logging.Logger, where: str = "") ->
 
     Args:
         error: the exception.
-        who: raised it.
-        log: of the program.
-        where: in which method, if ``who`` does not say.
+        who: the object that raised it.
+        log: the program's logger.
+        where: the method that raised it, unless ``who`` names it.
     """
     if isinstance(error, DovetailError):
         return str(error)

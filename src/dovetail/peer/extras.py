@@ -1,4 +1,4 @@
-"""Optional packages: the extra that installs each, for the error if it is missing."""
+"""Optional packages, and the extra that installs each, for errors about missing ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ EXTRAS = {
 
 
 def absent(error: BaseException) -> str | None:
-    """Return one line that says what to install if ``error`` is a missing optional package.
+    """Return the line that says what to install if ``error`` is a missing optional package.
 
     >>> absent(ModuleNotFoundError("No module named 'numba'", name="numba"))
     "numba is not installed; install it with: pip install 'dovetail[games]'"
@@ -62,10 +62,10 @@ def absent(error: BaseException) -> str | None:
 
 
 def provided(kind: type[Any], who: str) -> None:
-    """Check that the optional packages are installed that a class of agents or environments needs.
+    """Check that an agent or environment class's optional packages are installed.
 
     Raises:
-        DovetailError: one is not; one line says what to install.
+        DovetailError: one is missing; the line says what to install.
     """
     for package in getattr(kind, "packages", ()):
         try:
@@ -81,7 +81,7 @@ def needed(package: str) -> Any:
     """Import an optional package.
 
     Raises:
-        DovetailError: it is not installed; one line says what to install.
+        DovetailError: it is not installed; the line says what to install.
     """
     try:
         return importlib.import_module(package)

@@ -1,8 +1,8 @@
-"""The garbage collector in programs that do nothing but serve.
+"""Garbage collection in programs that only serve.
 
-What is made for a turn is freed by its count of references as soon as it is sent.  The collector
-finds nothing there, but looks each time that there are 700 objects more than before, which is once
-in a few turns of many matches: a tenth to a fifth of the time of a compiled broker.
+A turn's objects are freed by reference counting as soon as they are sent.  The collector finds
+nothing, but by default runs whenever there are 700 objects more than before: every few turns of
+many matches, for a tenth to a fifth of a compiled broker's time.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 YOUNG = 10_000
-"""Objects more than before after which the collector looks at the new ones."""
+"""New objects after which the collector runs."""
 
 
 @contextmanager
 def patient() -> Iterator[None]:
     """Freeze existing objects and collect less often in this context.
 
-    Only if this is the main thread, since it concerns the whole program, and if the collector is
-    on.
+    It affects the whole program, so it does nothing outside the main thread, or if the collector
+    is off.
     """
     before = gc.get_threshold()
     if not before[0] or threading.current_thread() is not threading.main_thread():

@@ -1,7 +1,6 @@
-"""The base of the programs around agents and environments: messages in, messages out.
+"""The base of the hosts of agents and environments: messages in, messages out.
 
-Sans I/O, like the broker's core; ``serve`` puts a socket around it and the in-process mode a
-function call.
+Sans I/O, like the broker's core: ``serve`` wraps it in a socket, and the in-process mode calls it.
 """
 
 from __future__ import annotations
@@ -16,26 +15,26 @@ from dovetail.protocol import messages as m
 
 
 class BaseHost(ABC):
-    """Gives each message of a session to its handler once, and answers it as often as it comes.
+    """Handles each message of a session exactly once.
 
-    Its ``Inbox`` answers a frame that comes twice as before, so that a reconnection cannot make an
-    agent decide, nor an environment step, twice.
+    Its ``Inbox`` answers a repeated frame as before, so that a reconnection cannot make an agent
+    decide twice, or an environment step twice.
     """
 
     turns: ClassVar[frozenset[type[m.Message]]]
-    """The messages that ``_turn`` handles; ``_other`` has the rest."""
+    """The messages for ``_turn``; all others are for ``_other``."""
 
     def __init__(self) -> None:
         self._inbox = Inbox()
         self._waiting: dict[Any, Any] = {}
-        """Work of ``_finish_batch``."""
+        """Decisions collected for ``_finish_batch``."""
 
     def handle(
         self, incoming: Sequence[m.Message], between: Between | None = None
     ) -> list[m.Message]:
-        """Handle the messages that are waiting, in order; return the answers.
+        """Handle messages in order; return the answers.
 
-        ``between`` is called with the answers so far, from which it may take, after each message.
+        ``between`` is called after each message with the answers so far, and may remove some.
         """
         out: list[m.Message] = []
         inbox, turns = self._inbox, self.turns
@@ -76,11 +75,11 @@ class BaseHost(ABC):
                 self._inbox.settle(message.settled)
 
     def _finish_batch(self, out: list[m.Message]) -> None:  # noqa: B027  # not all have any
-        """Answer what waited for the last message; called at the end of ``handle``."""
+        """Answer the collected decisions; called at the end of ``handle``."""
 
     @abstractmethod
     def _reset(self) -> None:
-        """Forget everything: the session is over."""
+        """Drop everything, since the session is over."""
 
     def _fail(self, seq: int, code: str, text: str, out: list[m.Message]) -> None:
         self._inbox.answer(seq, m.Error(code, text, answers=seq), out)

@@ -1,4 +1,4 @@
-"""The rule for repeats: which frames a peer has received in this session, and its answers.
+"""The rule for repeated frames: which ones a peer has received, and its answers.
 
 Every frame that must arrive has a number, ``seq``, which increases within the session.  The broker
 may resend a frame after a reconnection.  The peer then resends its answer if it has one, and
@@ -32,8 +32,7 @@ class Inbox:
     def take(self, seq: int, out: list[m.Message]) -> bool:
         """Return whether a frame is new; a repeated one is answered into ``out`` as before.
 
-        Where every call counts, ``seq > inbox.seen`` says so too, and is followed by ``seen =
-        seq``.
+        A faster form inline: ``seq > inbox.seen``, followed by ``inbox.seen = seq``.
         """
         if seq > self.seen:
             self.seen = seq
@@ -50,7 +49,7 @@ class Inbox:
             self.keep(seq, answer)
 
     def keep(self, seq: int, answer: m.Message, before: int = 0) -> None:
-        """Keep an answer in place of ``before``, which has arrived: the next frame shows it."""
+        """Keep an answer in place of the one to ``before``, which the next frame has confirmed."""
         if before:
             self._answers.pop(before, None)
         if seq:
@@ -62,7 +61,7 @@ class Inbox:
             del self._answers[seq]
 
     def failed(self, answer: m.Message, text: str) -> m.Error:
-        """Return the error that replaces an unsendable answer, and keep that instead."""
+        """Return the error that replaces an unsendable answer, and keep it instead."""
         seq = next((seq for seq, kept in self._answers.items() if kept is answer), None)
         request = getattr(answer, "id", None)
         error = m.Error("crashed", text, request, None if request is not None else seq)

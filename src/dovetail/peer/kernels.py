@@ -1,7 +1,7 @@
-"""``njit`` for Dovetail's kernels: a change of any module that they import has them compiled again.
+"""``njit`` for Dovetail's kernels: recompiles them after a change in any module they import.
 
-numba compares what it keeps on disk with the file of the function alone. A checkout that was
-brought up to date would play by the old version of what its kernels call.
+numba checks its cache only against the function's own file, so an updated checkout would run the
+old version of what its kernels call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dovetail.peer import provenance
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Its types know neither the options of its own kernels nor this one of its configuration.
+# numba's type hints lack its kernels' options and this configuration.
 _numba: Any = numba
 _PACKAGE = __name__.partition(".")[0]
 _IMPORTS = re.compile(rf"^from ({_PACKAGE}[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
@@ -43,13 +43,13 @@ def njit(*signature: str, **options: Any) -> Callable[[F], F]:
 
 @cache
 def stamp(module: str) -> str:
-    """Return a digest of a module of Dovetail and of all modules of Dovetail that it imports."""
+    """Return a digest of one of Dovetail's modules and of all of them that it imports."""
     return provenance.digest(module, _source)
 
 
 @cache
 def _source(module: str) -> tuple[bytes, tuple[str, ...]]:
-    """Return a digest of a module's file, and the modules that it names in its imports."""
+    """Return a digest of a module's file, and the modules that it imports."""
     data = Path(sys.modules[module].__file__ or "").read_bytes()
     named = [
         each
@@ -61,10 +61,10 @@ def _source(module: str) -> tuple[bytes, tuple[str, ...]]:
 
 
 class _Stamped:
-    """A cache whose files are named after the code, too: its module and what that imports.
+    """A cache whose file names include the ``stamp`` of the function's module.
 
-    A stamp inside the file is too late: numba unpickles the whole index before it compares stamps,
-    and an index of older code may name a class that is there no longer.
+    A stamp inside the file would be too late: numba unpickles the whole index before it compares
+    stamps, and an old index may name a class that no longer exists.
     """
 
     module = ""
@@ -82,15 +82,15 @@ class _Stamped:
 
 
 class NamedCache(_Stamped, caching.UserProvidedCacheLocator):
-    """The folder that ``NUMBA_CACHE_DIR`` names."""
+    """The cache in the folder ``NUMBA_CACHE_DIR``."""
 
 
 class Beside(_Stamped, caching.InTreeCacheLocator):
-    """The folder ``__pycache__`` beside the file."""
+    """The cache in ``__pycache__`` beside the file."""
 
 
 class Home(_Stamped, caching.UserWideCacheLocator):
-    """The user's folder for caches, if the one beside the file cannot be written."""
+    """The cache in the user's folder, if the one beside the file cannot be written."""
 
 
 _LOCATORS = ",".join(f"{__name__}.{each.__name__}" for each in (NamedCache, Beside, Home))

@@ -23,27 +23,27 @@ from dovetail.transport.keys import WITHOUT, Key, chosen
 from dovetail.transport.process_owner import Owner
 
 INHERIT = 3.0
-"""Seconds for which a starting peer asks again for a name that is taken.
+"""Seconds for which a starting peer retries a name that is taken.
 
-The broker notices at its next heartbeat (1 s by default) that the program which had it was killed.
+The broker notices at its next heartbeat (1 s by default) that the name's last owner was killed.
 """
 
 AGAIN = 0.25
-"""Seconds between two such requests."""
+"""Seconds between two such attempts."""
 
 SLOW = 1.0
-"""Seconds without an answer after which a starting peer says what it waits for."""
+"""Seconds without an answer after which a starting peer logs what it is waiting for."""
 
 START = "`dovetail broker`"
 """The command that starts a broker, for errors."""
 CLOSED = "this connection is closed; open another, and create its agents and runs there"
 
 THEIRS = "this connection", "open another one here"
-"""Advice for a forked child that uses its parent's connection."""
+"""The words of the error for a forked child that uses its parent's connection."""
 
 _log = logging.getLogger("dovetail")
 LOOK = 0.5
-"""The longest wait in seconds before the connection is looked after."""
+"""Maximum seconds between two checks of the connection."""
 
 
 class Link:
@@ -53,16 +53,16 @@ class Link:
         address: a ZeroMQ endpoint of the broker.
         hello: this peer's ``hello``.
         wait: seconds to wait for the broker's first answer; None waits forever.
-        stop: ends that wait when it is set; there may be no welcome then.
+        stop: an event that ends that wait, perhaps without a welcome.
         give_up: seconds of the broker's silence after which ``receive`` raises; None waits forever.
-            After as many in which the broker reads nothing, ``send`` ends the connection.
+            After the same time in which the broker reads nothing, ``send`` closes the connection.
         idle: called periodically while no message arrives; an exception from it ends the wait.
-        warn: called with a line of text when the broker is not there yet, becomes silent or is
-            back, and when this peer waits for its name.
-        key: this peer's key or its file; None takes the file that DOVETAIL_KEY names, if it is set.
+        warn: called with a line of text when the broker is missing, falls silent or is back, and
+            when this peer has to wait for its name.
+        key: this peer's key or its file; defaults to the file in DOVETAIL_KEY, if set.
 
     Raises:
-        DovetailError: no broker answers, or it refuses this peer, or another peer keeps its name.
+        DovetailError: no broker answers, it refuses this peer, or another peer keeps its name.
     """
 
     def __init__(
@@ -250,10 +250,10 @@ class Link:
 
 
 def within(frames: list[bytes], most: int) -> list[bytes]:
-    """Return frames, none of which is larger than the broker accepts.
+    """Return frames after checking that the broker accepts their size.
 
     Raises:
-        DovetailError: one is larger.
+        DovetailError: one is too large.
     """
     size = max(map(len, frames), default=0)
     if size > most:

@@ -1,4 +1,4 @@
-"""Files that one process at a time may have, until it ends for whatever reason."""
+"""Exclusive file locks, which the system releases when their process ends for any reason."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ else:
         fcntl = None  # type: ignore[assignment]
 
 PLACE = (1 << 31) - 2
-"""The byte that is locked on Windows, where nothing can be read or written that another has
-locked."""
+"""The byte that is locked on Windows, far beyond the content: a locked byte cannot be read."""
 HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 OPENED = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""The flags with which a file to be locked is opened."""
+"""The flags for opening a file to lock."""
 
 
 def take(file: int) -> None:
     """Lock an open file, without waiting.
 
     Raises:
-        BlockingIOError: another process has it.
+        BlockingIOError: another process has locked it.
         OSError: the system has no such locks.
     """
     if sys.platform == "win32":
@@ -48,10 +47,10 @@ def take(file: int) -> None:
 
 
 def lock(path: Path, mode: int = 0o644) -> int:
-    """Open or create a file that one process at a time may have; return its descriptor.
+    """Open or create a file and lock it exclusively; return its descriptor.
 
     Raises:
-        BlockingIOError: another process has it.
+        BlockingIOError: another process has locked it.
         OSError: it cannot be opened.
     """
     while True:

@@ -37,11 +37,11 @@ def named_struct(cls: type, base: type) -> type[msgspec.Struct] | None:
 
 
 _first = threading.Lock()
-"""As of ``dovetail.protocol.ready``, for types that are not known before."""
+"""Guards msgspec's first use of a type; see ``dovetail.protocol.ready``."""
 
 
 class WrongOption(DovetailError):
-    """An option is unknown, missing or wrong; ``option`` is its name, if a single one is."""
+    """An option is unknown, missing or wrong; ``option`` is its name, if it is a single one."""
 
     def __init__(self, message: str, option: str = "") -> None:
         super().__init__(message)
@@ -49,10 +49,10 @@ class WrongOption(DovetailError):
 
 
 def read(struct: type[S], options: dict[str, Any], owner: str) -> S:
-    """Return ``options`` as ``struct``.
+    """Convert ``options`` to a struct.
 
     Raises:
-        WrongOption: an option is unknown, of the wrong type or out of range; one line says which.
+        WrongOption: an option is unknown, of the wrong type or out of range.
     """
     fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
     for name in options:

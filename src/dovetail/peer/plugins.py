@@ -44,8 +44,7 @@ def find(kind: Kind, name: str) -> type[Any]:
             from the local user, never from a peer.
 
     Raises:
-        DovetailError: it does not exist, or is abstract; one line lists what exists, or says what
-            failed.
+        DovetailError: it does not exist, cannot be imported, or is abstract.
     """
     if ":" in name:
         where, _, attribute = name.rpartition(":")
@@ -67,7 +66,7 @@ def rules(name: str, configuration: Mapping[str, Any] | None = None) -> str:
     """Return the rules of an installed or registered game for players to read; empty if unknown.
 
     Args:
-        name: may come from a peer: nothing else than what is installed is imported.
+        name: the game's name; may come from a peer, since only installed packages are imported.
         configuration: the game's options, by name.
     """
     if name not in names("environment"):
@@ -78,12 +77,12 @@ def rules(name: str, configuration: Mapping[str, Any] | None = None) -> str:
         kind = find("environment", name)
         given = options.read(kind.Configuration, dict(configuration or {}), f"environment {name}")
         return str(kind.rules(given))
-    except DovetailError:  # a package is missing, or an option wrong; who plays is told elsewhere
+    except DovetailError:  # a missing package or a wrong option is reported elsewhere
         return ""
 
 
 def offered_name(name: str, kind: Kind = "agent") -> str:
-    """Return what a program that serves ``name`` offers it as.
+    """Return the public name of a class that a program serves as ``name``.
 
     Args:
         name: as for ``find``, from the local user.
@@ -99,10 +98,10 @@ def offered_name(name: str, kind: Kind = "agent") -> str:
 
 
 def complete(found: type[Any], name: str) -> None:
-    """Check that a class defines what its kind must.
+    """Check that a class defines all abstract methods.
 
     Raises:
-        DovetailError: it is abstract; one line names what it lacks.
+        DovetailError: it does not; the line names those that it lacks.
     """
     if inspect.isabstract(found):
         methods: frozenset[str] = vars(found)["__abstractmethods__"]
@@ -170,12 +169,12 @@ def module(kind: str, name: str, where: str) -> ModuleType:
     """Import a module or a file.
 
     Args:
-        kind: what is looked for in it, as errors name it.
-        name: as which the local user, never a peer, named it.
+        kind: the kind of object wanted, for errors.
+        name: the object's name as given by the local user, never by a peer.
         where: ``package.module`` or ``path/to/file.py``; the current folder comes first.
 
     Raises:
-        DovetailError: there is none, or importing it fails.
+        DovetailError: it does not exist, or importing it fails.
     """
     if where.endswith(".py") or os.sep in where:
         return _file(kind, name, Path(where))

@@ -1,8 +1,7 @@
-"""Options that the program which serves an environment or agent sets, as new defaults.
+"""Options set by the program that serves an environment or agent, as new defaults.
 
-What only the local user may choose, such as a file, can be set here and nowhere else: an
-environment or agent compares its option with the default of its own ``Configuration`` or
-``Parameters``.
+Options that only the local user may choose, such as a file, can be set only here: an environment or
+agent compares the option with the default of its own ``Configuration`` or ``Parameters``.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ T = TypeVar("T", bound=type)
 
 
 def local(kind: type[Any], option: str) -> Any:
-    """Return the default of an option of an environment or agent; None if it has none.
+    """Return the default of an environment's or agent's option; None if it has none.
 
-    What equals it may be something that only the local user may choose.
+    A value equal to it was chosen by the local user.
     """
     for field in msgspec.structs.fields(_struct(kind)):
         if field.name == option:
@@ -38,15 +37,15 @@ def local(kind: type[Any], option: str) -> Any:
 
 
 def declared(made: Any) -> Spec:
-    """Return what a game says of itself, and release the game: it is made for nothing else.
+    """Return the spec of a game that was made only for that, and release the game.
 
     Raises:
-        DovetailError: ``init`` failed; or whatever else it raises.
+        DovetailError: ``init`` failed; it can also raise any other exception.
     """
     try:
         spec: Spec = made.init()
     except FAILURES:
-        with suppress(*FAILURES):  # it may take for granted what ``init`` did not get to
+        with suppress(*FAILURES):  # it may rely on what ``init`` did not get to
             made.cleanup()
         raise
     made.cleanup()
@@ -54,16 +53,16 @@ def declared(made: Any) -> Spec:
 
 
 def tried(kind: type[Any], owner: str) -> None:
-    """Make an environment with a game, or an agent, of its defaults once, and release it.
+    """Create an environment and its game, or an agent, with the defaults, and release it.
 
-    So mistakes are found before it is served.  What needs further options is left alone.
+    It finds mistakes before the class is served.  Classes with required options are skipped.
 
     Args:
-        kind: the class, such as ``preset`` returns.
-        owner: the environment or agent, as errors name it.
+        kind: the class, such as from ``preset``.
+        owner: the name of the environment or agent, for errors.
 
     Raises:
-        DovetailError: it cannot be made.
+        DovetailError: it cannot be created.
     """
     struct = _struct(kind)
     if _missing(struct):
@@ -84,7 +83,7 @@ def _attribute(kind: type[Any]) -> str:
 
 
 def _struct(kind: type[Any]) -> type[msgspec.Struct]:
-    """Return the options of an environment or agent."""
+    """Return the struct of an environment's or agent's options."""
     struct: type[msgspec.Struct] = getattr(kind, _attribute(kind))
     return struct
 
@@ -94,12 +93,12 @@ def _missing(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
 
 
 def preset(kind: T, given: dict[str, Any], owner: str) -> T:
-    """Return a class with other defaults; experiments may still set its options.
+    """Return a subclass with other defaults; experiments can still set its options.
 
     Args:
         kind: the class.
         given: options by name, from the local user, never from a peer.
-        owner: the environment or agent, as errors name it.
+        owner: the name of the environment or agent, for errors.
 
     Raises:
         DovetailError: an option is unknown, of the wrong type or out of range.

@@ -1,4 +1,4 @@
-"""Provenance: the code and the libraries that make a result."""
+"""Provenance: the code and the libraries behind a result."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from pathlib import Path
 from dovetail._version import __version__
 
 BUILT = "_revision.txt"
-"""The file of a wheel with the revision of which it was built; ``hatch_build.py`` writes it."""
+"""The file in a wheel with its revision, written by ``hatch_build.py``."""
 UNRECORDED = "not recorded"
 SECONDS = 10.0
-"""Seconds that git may take."""
+"""Timeout of a git command, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Versions that a result may depend on; empty for what is not installed or not known."""
+    """Versions that a result may depend on; empty if not installed or not known."""
 
     version: str
     revision: str
-    """Of a checkout by ``git describe --always --dirty``, or of the wheel's build."""
+    """From ``git describe --always --dirty`` in a checkout, or from the wheel's build."""
     python: str
     numpy: str
     numba: str
@@ -41,7 +41,7 @@ class Provenance:
         return f"dovetail {self.version}" + (f" ({self.revision})" if self.revision else "")
 
     def __str__(self) -> str:
-        """Return all of it in one line."""
+        """Return all versions in one line."""
         libraries = {"Python": self.python, "numpy": self.numpy, "numba": self.numba}
         return ", ".join(
             [self.software, *(f"{name} {found}" for name, found in libraries.items() if found)]
@@ -50,7 +50,7 @@ class Provenance:
 
 @cache
 def here() -> Provenance:
-    """Return the provenance of what this process makes."""
+    """Return the provenance of this process's results."""
     package = Path(__file__).resolve().parents[1]
     try:
         revision = (package / BUILT).read_text(encoding="utf-8").strip()
@@ -64,7 +64,7 @@ def here() -> Provenance:
 def described(checkout: Path) -> str:
     """Return the revision of a checkout; empty if the folder is not the top of one.
 
-    A digest of what is not committed is added, so that two states of a changed checkout differ.
+    A digest of uncommitted changes is added, so that two states of a changed checkout differ.
     """
     if not (checkout / ".git").exists() or not (checkout / "pyproject.toml").is_file():
         return ""
@@ -76,11 +76,11 @@ def described(checkout: Path) -> str:
 
 
 def digest(module: str, read: Callable[[str], tuple[bytes, Iterable[str]]]) -> str:
-    """Return a digest of a module and of all that it imports.
+    """Return a digest of a module and of its imports, recursively.
 
     Args:
-        module: its name.
-        read: returns the digest of one module alone, and the names of those that it imports.
+        module: the module's name.
+        read: returns a module's own digest, and the names of the modules that it imports.
     """
     found: dict[str, bytes] = {}
     waiting = [module]
@@ -96,11 +96,11 @@ def digest(module: str, read: Callable[[str], tuple[bytes, Iterable[str]]]) -> s
 
 
 def mixed(made: Iterable[str], what: str = "rows") -> str:
-    """Return a warning if results were made by different code; empty if they were not.
+    """Return a warning if results were made by different software, or an empty string.
 
     Args:
-        made: the provenance of each; empty where it is not recorded.
-        what: they are.
+        made: the provenance of each result; empty where not recorded.
+        what: the plural noun for the results.
 
     >>> mixed(["dovetail 1.0 (a)", "dovetail 1.0 (b)", ""])
     'these rows were made by different software: dovetail 1.0 (a); dovetail 1.0 (b); not recorded'

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlunsplit
 
 MAX_NAME = 100
-"""Bytes that a file name made of a name has at most."""
+"""Maximum bytes of a file name derived from a name."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
@@ -38,7 +38,7 @@ def path(*parts: object, **query: object) -> str:
 
 
 def origin(host: str, port: int) -> str:
-    """Return where a program on this machine answers HTTP.
+    """Return the HTTP origin of a program.
 
     >>> origin("127.0.0.1", 80), origin("::1", 80)
     ('http://127.0.0.1:80', 'http://[::1]:80')
@@ -47,7 +47,7 @@ def origin(host: str, port: int) -> str:
 
 
 def file_name(name: str) -> str:
-    """Return a file name: different for different names, the name itself if it is harmless.
+    """Return a distinct file name for a name; the name itself if it is harmless.
 
     >>> file_name("agent-first"), file_name("../a b")
     ('agent-first', '.._a_b-2c2c791a')
@@ -60,7 +60,7 @@ def file_name(name: str) -> str:
 
 
 def cell(value: Any) -> Any:
-    """Return a value for a CSV file; text that looks like a formula begins with '.
+    """Return a value for a CSV file, with a quote before text that looks like a formula.
 
     >>> cell("=1+1"), cell("-5"), cell(-5), cell("td")
     ("'=1+1", '-5', -5, 'td')

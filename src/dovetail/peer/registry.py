@@ -1,8 +1,7 @@
 """The registry: objects of this program that peers, saved states and journals may name.
 
-``registered`` is the only function that resolves an external name.  The name is only looked up:
-what is imported is an entry point of an installed package, so a malicious name can at worst be
-unknown.  An object is registered
+``registered`` is the only function that resolves an external name, and it only looks the name up:
+the worst that a malicious name can be is unknown.  An object is registered
 
 - by the code that requests it, as one of its built-in choices;
 - by this program, with ``register`` or ``dovetail agent --register``;
@@ -41,7 +40,7 @@ _registered: dict[tuple[Kind, str], Any] = {}
 
 
 def type_name(kind: type[Any]) -> str:
-    """Return what others call an environment or agent class."""
+    """Return the public name of an environment or agent class."""
     return str(kind.name or kind.__name__.lower())
 
 
@@ -49,7 +48,7 @@ def register(kind: Kind, name: str, thing: Any) -> None:
     """Make an object of this program available by name to peers and saved states.
 
     Args:
-        kind: what it is.
+        kind: the kind of object.
         name: its name; a second object with the same name replaces the first.
         thing: an environment or agent class, an encoder or evaluation function, a reward or a
             function that returns one, an algorithm class, the path of a policy file, or the words
@@ -70,8 +69,7 @@ def registered(
         who: the caller's name, with which errors begin.
 
     Raises:
-        DovetailError: the name is unknown, or an installed package fails to load it; one line
-            lists the known names.
+        DovetailError: the name is unknown, or an installed package fails to load it.
     """
     if built_in is not None and name in built_in:
         return built_in[name]
@@ -96,7 +94,7 @@ def names(kind: Kind) -> list[str]:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """Return one line that says that the name is unknown and lists the known names."""
+    """Return the error for an unknown name, which lists the known ones."""
     known = list(known)
     short = name if len(name) <= 60 else f"{name[:57]}..."
     there = f"there are {', '.join(known)}" if known else "none is registered"

@@ -22,8 +22,7 @@ UNREADABLE = {"invalid", "malformed", "limit"}
 """Errors that, before ``welcome``, mean that the ``hello`` itself is wrong."""
 
 HELLO_WAIT, MAX_HELLO_WAIT = 4.0, 16.0
-"""Seconds for which a ``hello`` may be unanswered at first, and at most: each time twice as long
-(S4.6)."""
+"""Seconds to wait for an answer to ``hello``: at first, and at most, doubling each time (S4.6)."""
 
 
 def hello(
@@ -36,7 +35,7 @@ def hello(
 
 
 class NameTaken(DovetailError):
-    """A name that this peer asks for belongs to another, perhaps to one that was just killed."""
+    """The name of this peer belongs to another, perhaps to one that was just killed."""
 
 
 class Session:
@@ -55,7 +54,7 @@ class Session:
         self.departed = False
         """True once the broker has sent ``bye``."""
         self.farewell = ""
-        """Why, in its words."""
+        """The broker's reason for it."""
         self.heard = 0.0
         self._decoder: codec.Decoder[Any] = codec.Decoder(codec.AT_PEER[hello.role])
         self._unanswered = 0.0

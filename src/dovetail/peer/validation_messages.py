@@ -1,4 +1,4 @@
-"""Errors of files and options in their reader's words: place, expectation, suggestion."""
+"""Readable validation errors of files and options: place, expectation, suggestion."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Problem:
     """The complaint of a validator."""
 
     steps: tuple[Step, ...]
-    """Where: keys of tables and indices of lists."""
+    """The place: keys of tables and indices of lists."""
     subject: tuple[Step, ...]
-    """The subject of the sentence: the same, or the table that has or lacks a key."""
+    """The subject of the sentence: the same place, or the table with an unknown or missing key."""
     text: str
     """The rest of the sentence, such as ``must be an integer, not 'five'``."""
     hint: str = ""
-    """Its form outside a file, such as on the command line."""
+    """The form of the value outside a file, such as on the command line."""
 
 
 def explained(
@@ -59,14 +59,14 @@ def explained(
     source: ConfigSource,
     more: Iterable[str] = (),
 ) -> str:
-    """Return a validator's error in one line: the file, its line, the place, what was expected.
+    """Return a validator's error as one line: the file, its line, the place, the expectation.
 
     Args:
-        error: of ``msgspec.convert(table, kind)``.
-        kind: what the table should have been.
-        table: the file.
-        source: where it is from, to find the line.
-        more: keys that the file may have beside those of ``kind``.
+        error: the error of ``msgspec.convert(table, kind)``.
+        kind: the expected struct.
+        table: the contents of the file.
+        source: the file, to find the line.
+        more: keys that are allowed in addition to those of ``kind``.
     """
     found = problem(error, kind, table, more)
     hint = found.hint if source.overridden(*found.steps) else ""
@@ -128,7 +128,7 @@ def problem(
 
 
 def _as_json(text: str, wanted: Sequence[str], keys: Sequence[str]) -> str:
-    """Return how to write a list or table, if text was given for one.
+    """Return how to write a list or table in JSON, if text was given for one.
 
     >>> _as_json("3,4", ["array"], [])
     '; write it as JSON, e.g. [3,4]'
@@ -159,7 +159,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 def among(name: str, known: Iterable[str], there: str) -> str:
-    """Return what was meant, if that is close, and what there is.
+    """Return a suggestion, if a known name is close, and ``there``.
 
     >>> among("hiden", ["epsilon", "hidden"], "it has epsilon, hidden")
     "; did you mean 'hidden'? it has epsilon, hidden"
@@ -168,7 +168,7 @@ def among(name: str, known: Iterable[str], there: str) -> str:
 
 
 def _neighbour(steps: tuple[Step, ...], table: Mapping[str, Any], kind: type[Struct]) -> str:
-    """Return which of the other names in a free table was meant, if one is close."""
+    """Return a suggestion from the other names of a table with free keys."""
     if not steps or get_origin(_type(kind, steps[:-1])) is not dict:
         return ""
     others = [each for each in _value(table, steps[:-1]) if each != steps[-1]]
@@ -181,7 +181,7 @@ def _steps(place: str) -> list[Step]:
 
 
 def _named(steps: list[Step], table: Mapping[str, Any], kind: type[Struct]) -> tuple[Step, ...]:
-    """Put names in place of the ``...`` that the validator says for keys of a free table."""
+    """Replace each ``...``, the validator's word for a free key, by the key that is wrong."""
     done: tuple[Step, ...] = ()
     for step in steps:
         if step == "...":
@@ -201,7 +201,7 @@ def _wrong(kind: type[Struct], steps: tuple[Step, ...], value: Any) -> bool:
 
 
 def _type(kind: Any, steps: tuple[Step, ...]) -> Any:
-    """Return the annotation at a place."""
+    """Return the type annotation at a place."""
     for step in steps:
         for each in _unfolded(kind):
             if isinstance(each, type) and issubclass(each, Struct):
@@ -221,7 +221,7 @@ def _type(kind: Any, steps: tuple[Step, ...]) -> Any:
 
 
 def _holds_tables(kind: type[Struct], steps: tuple[Step, ...]) -> bool:
-    """Return whether a place is for a list of tables."""
+    """Return whether a list of tables is expected at a place."""
     return any(
         isinstance(part, type) and issubclass(part, Struct)
         for each in _unfolded(_type(kind, steps))
@@ -275,7 +275,7 @@ def _value(table: Any, steps: tuple[Step, ...]) -> Any:
 
 
 def _dotted(steps: tuple[Step, ...], none: str) -> str:
-    """Return a place as the file writes it: ``[[phases]] number 1, episodes``."""
+    """Return a place in the file's notation: ``[[phases]] number 1, episodes``."""
     if not steps:
         return none
     words: list[str] = []

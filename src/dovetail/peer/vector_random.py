@@ -1,8 +1,8 @@
-"""Many ``random.Random`` at once, compiled: the same seeds give the same draws.
+"""Many ``random.Random`` at once, compiled, with the same draws from the same seeds.
 
 The Mersenne Twister MT19937 as CPython seeds it (``init_by_array`` with the 32-bit words of the
-seed, the lowest first) and as its methods draw from it; after Matsumoto and Nishimura's
-mt19937ar.c.  A generator is a row of uint32: ``N`` words of state, then the place of the next one.
+seed, lowest first) and as its methods draw from it, after Matsumoto and Nishimura's mt19937ar.c.
+A generator is a row of uint32: ``N`` words of state, then the index of the next one.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Array = NDArray[Any]
 
 
 LANES = 8
-"""Generators that are seeded together: one alone would wait for each product of the one before."""
+"""Generators seeded together, so that their multiplications overlap."""
 
 
 def _first() -> Array:
-    """Return the state of ``init_genrand(19650218)``, with which every seed begins."""
+    """Return the state of ``init_genrand(19650218)``, from which every seeding starts."""
     state = [19650218]
     for i in range(1, N):
         before = state[-1]
@@ -41,7 +41,7 @@ def _mixed(word: Any, factor: int) -> Any:
 
 @njit(cache=True)
 def _begin(states: Array, which: Array, seeds: Array) -> None:
-    """Make some generators ``random.Random(seed)``; seeds are uint64."""
+    """Seed some generators as ``random.Random(seed)``; seeds are uint64."""
     block = np.empty((N, LANES), np.uint32)
     key = np.zeros((2, LANES), np.uint32)
     for first in range(0, len(which), LANES):
@@ -72,7 +72,7 @@ def _begin(states: Array, which: Array, seeds: Array) -> None:
 
 @njit(cache=True)
 def _word(state: Array) -> int:
-    """Return the next 32 bits; a word is renewed when it is drawn, not all of them at once."""
+    """Return the next 32 bits; each word of the state is renewed when it is drawn."""
     i = np.int64(state[N])
     mixed = (state[i] & np.uint32(0x80000000)) | (state[(i + 1) % N] & np.uint32(0x7FFFFFFF))
     new = state[(i + M) % N] ^ (mixed >> np.uint32(1))
@@ -133,25 +133,25 @@ def _number(states: Array, which: Array, start: int, n: int, out: Array) -> None
 
 
 class Twisters:
-    """Generators by number, each seeded by itself; at first with its number."""
+    """Numbered generators, each initially seeded with its number."""
 
     def __init__(self, count: int) -> None:
         self.states: Array = np.zeros((count, N + 1), np.uint32)
-        """A generator in each row, for compiled code."""
+        """uint32 [generators, N + 1], for compiled code."""
         self.begin(np.arange(count), np.arange(count, dtype=np.uint64))
 
     def begin(self, which: Array, seeds: Array) -> None:
-        """Seed some as ``random.Random(seed)``; seeds are uint64."""
+        """Seed some generators as ``random.Random(seed)``; seeds are uint64."""
         _begin(self.states, which.astype(np.int64, copy=False), seeds)
 
     def choose(self, which: Array, legal: Array) -> Array:
-        """Return for each of some the ``choice`` of a bit mask's actions, none of them empty."""
+        """Return each generator's ``choice`` among the actions of a nonempty bit mask."""
         out = np.empty(len(which), np.int64)
         _choose(self.states, which.astype(np.int64, copy=False), legal, out)
         return out
 
     def number(self, which: Array, start: int, n: int) -> Array:
-        """Return for each of some ``start + randrange(n)``, with ``n`` below 2**32."""
+        """Return each generator's ``start + randrange(n)``, with ``n`` below 2**32."""
         out = np.empty(len(which), np.int64)
         _number(self.states, which.astype(np.int64, copy=False), start, n, out)
         return out

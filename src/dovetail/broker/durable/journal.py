@@ -226,7 +226,7 @@ def copy(path: Path, to: Path, *, strict: bool = False, compact: bool = False) -
         compact: drop states that a later one of the same name replaces.
 
     Raises:
-        DovetailError: it is no journal, or is damaged and ``strict``.
+        DovetailError: it is not a journal, or is damaged and ``strict``.
         OSError: it cannot be written.
     """
     last: dict[str, int] = {}

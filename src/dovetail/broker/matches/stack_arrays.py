@@ -141,7 +141,7 @@ class StackArrays:
         return [*found, self.breaches, self.refused]
 
     def histories(self, slots: Column) -> list[tuple[Any, int]]:
-        """Return the actions of some slots' episodes, encoded as in the journal, and their turns."""
+        """Return some slots' actions, encoded as in the journal, and their numbers of turns."""
         played = self.played[slots]
         acts = self.acts[slots, : played.max()]
         given = np.zeros(acts.shape[:2], np.uint8)

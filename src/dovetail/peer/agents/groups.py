@@ -1,6 +1,6 @@
-"""The groups that a program's agents play in (SPEC.md, Stacked turns).
+"""The batched matches (groups) of a program's agents (SPEC.md, Stacked turns).
 
-A ``VectorAgent`` gets the columns; for any other agent the rows are decisions as ever.
+A ``VectorAgent`` is given the columns; any other agent is asked for one decision per row.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Play:
 
 
 class Group:
-    """The seats of an instance in a group; ``name`` is the public name of its type."""
+    """An instance's seats in a group; ``name`` is the public name of its type."""
 
     def __init__(
         self,
@@ -56,16 +56,16 @@ class Group:
         self.slots = slots
         self.seats: dict[int, Seat] = {}
         self.before = 0
-        """The ``seq`` of the last batch that was answered."""
+        """The ``seq`` of the latest answered batch."""
         self._describe = describe
         self._failed_at_end = failed_at_end
         self._plays: dict[tuple[int, int], _Play] = {}
         self._memory: Any = None
-        """Of a ``VectorAgent`` that takes columns."""
+        """The memory of a ``VectorAgent`` that takes columns."""
         self._opened = False
 
     def forget(self) -> None:
-        """Reset the agent's memories of the episodes in progress: it is another one."""
+        """Reset the memories of the episodes in progress, since the agent's state was replaced."""
         self._opened = False
         for play in self._plays.values():
             play.memory = self.agent.Memory()
@@ -74,7 +74,7 @@ class Group:
         """Answer a batch of decisions.
 
         Raises:
-            ProtocolError: code ``invalid``: its columns are not what they must be.
+            ProtocolError: ``invalid``: a column has the wrong type, length or contents.
         """
         rows = self._read(message)
         answer = m.Actions(
@@ -138,7 +138,7 @@ class Group:
         """Return the rows as single decisions.
 
         Raises:
-            ProtocolError: code ``invalid``: an episode has not begun.
+            ProtocolError: ``invalid``: an episode has not begun.
         """
         found = []
         after = 0
@@ -178,7 +178,7 @@ class Group:
         refused = np.zeros(len(decisions), np.int32)
         chosen: list[Any] = []
         missing = ""
-        for some in decisions[:1]:  # of columns all decisions bring something, or none does
+        for some in decisions[:1]:  # columns have it for all decisions, or for none
             missing = agent.needs.missing(some.legal, some.afterstates)
         if isinstance(agent, BatchAgent) and not missing:
             try:
@@ -209,7 +209,7 @@ class Group:
             if action is RESIGN:
                 answer.resigns.append(row)
             elif type(action) is int and abs(action) < 1 << 63:
-                actions[row] = action  # what a column cannot hold is not legal either
+                actions[row] = action  # a number too large for a column is not legal anyway
             refused[row] = decision.refused
             if "_reported" in agent.__dict__:
                 measures += [{}] * (row - len(measures))
@@ -284,7 +284,7 @@ class Group:
             self._failed_at_end(self.agent, error)
 
     def close(self) -> None:
-        """End what is in progress: the session is over."""
+        """End the episodes in progress, since the session is over."""
         for (slot, number), play in sorted(self._plays.items()):
             one, none = np.ones(1, np.int32), np.zeros(1)
             ends = Ends(
@@ -304,10 +304,10 @@ class Group:
 
 
 def _unasked(generator: GeneratorType[Any, Any, Any]) -> Any:
-    """Return the action of a generator ``step`` that yields no ``Lookahead``.
+    """Return the action of a generator ``step`` that asks no ``Lookahead``.
 
     Raises:
-        DovetailError: it asks.
+        DovetailError: it does ask.
     """
     try:
         generator.send(None)
@@ -318,12 +318,12 @@ def _unasked(generator: GeneratorType[Any, Any, Any]) -> Any:
 
 
 class Groups:
-    """All groups of a program's instances, by match and instance.
+    """The groups of a program's instances.
 
     Args:
-        name: returns what others call an agent's type.
-        describe: returns one line about an exception, and logs what is a surprise.
-        failed_at_end: takes note of an exception of an agent's ``end``.
+        name: returns the public name of an agent's type.
+        describe: returns one line about an exception, and logs an unexpected one.
+        failed_at_end: records an exception from an agent's ``end``.
     """
 
     def __init__(
@@ -346,22 +346,22 @@ class Groups:
         group.seats[message.seat] = seat
 
     def get(self, match: int, instance: int) -> Group | None:
-        """Return the group of an instance."""
+        """Return the group of an instance; None if it has none."""
         return self._all.get((match, instance))
 
     def forget(self, agent: Agent) -> None:
-        """Reset an agent's memories of the episodes in progress: it is another one."""
+        """Reset an agent's memories of the episodes in progress."""
         for group in self._all.values():
             if group.agent is agent:
                 group.forget()
 
     def leave(self, match: int) -> None:
-        """Forget a group that is over."""
+        """Remove the groups of a match that is over."""
         for key in [key for key in self._all if key[0] == match]:
             del self._all[key]
 
     def reset(self) -> None:
-        """Forget all: the session is over."""
+        """End and remove all groups, since the session is over."""
         for group in self._all.values():
             group.close()
         self._all.clear()

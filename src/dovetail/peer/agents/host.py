@@ -32,7 +32,7 @@ class _Later:
 
 
 LATER = _Later()
-"""The answer of an agent's ``step`` whose action ``AgentHost.answer`` gives later."""
+"""Returned by a ``step`` whose action will follow through ``AgentHost.answer``."""
 
 
 class _Play:
@@ -53,9 +53,9 @@ class _Play:
         self.rng = random.Random(start.seed)
         self.memory = agent.Memory()
         self.seq = 0
-        """The number of the frame with its last decision."""
+        """The ``seq`` of its latest decision."""
         self.before = 0
-        """That of the one before, whose answer has arrived."""
+        """The ``seq`` of the decision before, whose answer has arrived."""
 
 
 class _Thought:
@@ -79,12 +79,12 @@ class _Thought:
 
 
 class AgentHost(BaseHost):
-    """Holds the agents of one program.
+    """The agents of a program.
 
     Args:
-        types: what it can make.
-        single: the one agent that this program is, instead.
-        name: what ``single`` is called by others; the agent's own name if empty.
+        types: the agent types on offer.
+        single: the agent that the program is, instead.
+        name: the public name of ``single``; by default the agent's own.
     """
 
     role: m.Role = "agent"
@@ -102,26 +102,26 @@ class AgentHost(BaseHost):
         self._playing: dict[tuple[int, int], _Play] = {}
         self._thoughts: dict[int, _Thought] = {}
         self._open: dict[tuple[int, int], tuple[_Play, Decision, int]] = {}
-        """By episode and seat: decisions whose agent answers later."""
+        """Decisions to be answered later, by episode and seat."""
         self._asks = itertools.count(1)
         self._groups = Groups(agent_name, _described, self._failed_at_end)
         self._failures: dict[int, tuple[Agent, str]] = {}
-        """By ``id`` of an agent, which cannot be another's while the agent is here: how it failed
-        at an ``end``, until its next answer says so."""
+        """Errors of agents' ``end``, by the agent's ``id()``, to be reported with the next answer;
+        the agent is kept alive, so that its ``id`` is not reused."""
 
     def offers(self) -> list[m.Offer]:
-        """Return what this program can be asked for."""
+        """Return the agents on offer."""
         if self.single is not None:
             return [_offer(self.single_name, type(self.single), instance=True)]
         return [_offer(name, each) for name, each in self.types.items()]
 
     def answer(self, decision: Decision, action: Any, refused: int = 0) -> list[m.Message]:
-        """Answer a decision to which the agent returned ``LATER``; return nothing if it is over.
+        """Return the answer to a decision that was put off with ``LATER``; none if that is over.
 
         Args:
-            decision: that one.
+            decision: the decision.
             action: the action.
-            refused: how many earlier answers to it were illegal, for the seat's result.
+            refused: the number of illegal answers before, for the seat's result.
         """
         out: list[m.Message] = []
         key = (decision.episode, decision.seat.seat)
@@ -230,7 +230,7 @@ class AgentHost(BaseHost):
             if action is LATER:
                 self._open[turn.episode, turn.seat.seat] = play, turn, seq
                 return
-            try:  # in process as over a socket: what arrives is what can travel
+            try:  # in process, too, the broker gets what a socket would carry
                 if resign:
                     action = None
                 else:
@@ -264,7 +264,7 @@ class AgentHost(BaseHost):
         answer: list[m.Preview] | Exception | None,
         out: list[m.Message],
     ) -> None:
-        """Run an agent until its next question or its action."""
+        """Resume an agent until its next question or its action."""
         try:
             if isinstance(answer, Exception):
                 yielded = generator.throw(answer)
@@ -290,7 +290,7 @@ class AgentHost(BaseHost):
         out.append(question)
 
     def _finish_batch(self, out: list[m.Message]) -> None:
-        """Answer the decisions that wait for their agents to see all of them at once."""
+        """Answer the decisions collected for ``BatchAgent``."""
         waiting: dict[BatchAgent, list[tuple[_Play, Decision, int]]]
         waiting, self._waiting = self._waiting, {}
         for agent, batch in waiting.items():
@@ -355,12 +355,12 @@ class AgentHost(BaseHost):
             self._failed_at_end(agent, error)
 
     def _failed_at_end(self, agent: Agent, error: Failure) -> None:
-        """Make the agent's next decision or request fail: nothing answers an ``end``."""
+        """Have the agent's next decision or request fail, since an ``end`` has no answer."""
         text = _described(error, f"{type(agent).__name__} at the end of an episode")
         self._failures.setdefault(id(agent), (agent, text))
 
     def _failure(self, agent: Agent) -> str | None:
-        """Return how an agent failed at an ``end``, once."""
+        """Return and clear the error of an agent's ``end``; None if there was none."""
         return self._failures.pop(id(agent), (agent, None))[1]
 
     # -- everything else ---------------------------------------------------------------------------
@@ -466,7 +466,7 @@ class AgentHost(BaseHost):
                 case m.Load():
                     agent.load(message.state)
                     for play in self._playing.values():
-                        if play.agent is agent:  # what it remembers is of the agent before
+                        if play.agent is agent:  # its memory belongs to the state before
                             play.memory = agent.Memory()
                     self._groups.forget(agent)
                 case m.AgentMessage():
@@ -491,7 +491,7 @@ class AgentHost(BaseHost):
         self._instances[message.instance] = agent
 
     def _reset(self) -> None:
-        """Forget everything: the session is over, and every seat hears the end."""
+        """End every seat's episode and drop everything, since the session is over."""
         for (episode, number), play in list(self._playing.items()):
             self._end(
                 m.End(episode, number, play.seat.match, reason="disconnected", mode=play.mode)
@@ -521,7 +521,7 @@ def _answered(message: m.Reply | m.Error, thought: _Thought) -> list[m.Preview] 
 
 
 def _notice(body: Any) -> None:
-    """Show the person who runs this program the notice in a message; an arena sends it."""
+    """Log the notice in a message, which an arena sends to the person who runs this program."""
     if isinstance(body, dict) and isinstance(body.get("notice"), str):
         log.warning("notice: %s", " ".join(body["notice"].split())[:500])
 

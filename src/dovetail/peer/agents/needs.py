@@ -61,7 +61,7 @@ class Needs(Struct, frozen=True, kw_only=True):
 
     @property
     def of_decisions(self) -> bool:
-        """True if decisions must be checked, too."""
+        """True if each decision must be checked, too."""
         return self.legal == "list" or self.afterstates
 
     def missing(self, legal: Sequence[int] | None, afterstates: object) -> str:

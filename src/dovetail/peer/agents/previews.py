@@ -1,4 +1,4 @@
-"""The environment's answer to a lookahead, as agents get it."""
+"""Decodes the environment's answer to a lookahead."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class _Preview(m.Preview):
 
 
 def read(body: Any, lines: int) -> list[m.Preview]:
-    """Return the positions in a reply; its unknown fields are ignored.
+    """Return the positions in a reply, ignoring unknown fields.
 
     Args:
-        body: of the reply: objects, or within one process the positions themselves.
-        lines: how many were asked about.
+        body: the reply's body: decoded objects, or in process the positions themselves.
+        lines: the number of lines in the question.
 
     Raises:
-        DovetailError: it is something else, or has another number of positions.
+        DovetailError: it is invalid, or has another number of positions.
     """
     found: list[m.Preview]
     if isinstance(body, list) and all(isinstance(each, m.Preview) for each in body):

@@ -89,7 +89,7 @@ def _whole(low: float, high: float, dtype: np.dtype[Any], rng: random.Random) ->
 
 
 def best(values: list[float], rng: random.Random) -> int:
-    """Return the place of the largest value; equal ones are drawn at random."""
+    """Return the index of the largest value, with ties broken at random."""
     most = max(values)
     if values.count(most) < 2:
         return values.index(most)
@@ -97,9 +97,9 @@ def best(values: list[float], rng: random.Random) -> int:
 
 
 def pick(members: abc.Sequence[T], values: abc.Sequence[float], rng: random.Random) -> T:
-    """Return a member of the largest value; equal ones are drawn at random.
+    """Return the member with the largest value, with ties broken at random.
 
-    Unlike ``best`` it draws from ``rng`` even if only one has it.
+    Unlike ``best`` it draws from ``rng`` even without a tie.
     """
     most = max(values)
     return rng.choice([each for each, value in zip(members, values, strict=True) if value == most])

@@ -26,16 +26,16 @@ def serve(
 ) -> None:
     """Serve agents until the broker leaves or the program is told to stop.
 
-    An ``Agent`` object *is* one agent, which experiments seat by ``name``; of an agent type
-    experiments create instances with parameters and seeds.
+    An ``Agent`` object is a single agent, which experiments seat by its ``name``.  From an agent
+    type experiments create instances, with parameters and seeds.
 
-    Once connected it prints one line on standard error, or calls ``ready`` if that is given.
-    Without ``address``, ``token`` and ``key`` the environment variables DOVETAIL_BROKER,
-    DOVETAIL_TOKEN and DOVETAIL_KEY say where the broker is and how it lets this program in.
+    Once connected, print one line on standard error, or call ``ready`` if given.
+    ``address``, ``token`` and ``key`` default to the environment variables DOVETAIL_BROKER,
+    DOVETAIL_TOKEN and DOVETAIL_KEY.
 
     Raises:
-        DovetailError: there is no broker at ``address``, or it refuses this peer, or a type cannot
-            be offered.
+        DovetailError: no broker answers at ``address``, it refuses this peer, or a type cannot be
+            offered.
     """
     in_one_line()
     if isinstance(agent, Agent):

@@ -17,7 +17,7 @@ Column = NDArray[Any]
 
 
 class Places(Struct):
-    """Rows; a slot and a seat say whose each is."""
+    """Rows, each of a slot and a seat."""
 
     slots: Column
     """int32 [rows], rising in decisions."""
@@ -25,10 +25,10 @@ class Places(Struct):
     """int32 [rows]."""
 
     def places(self, seats: int) -> Column:
-        """Return a number from 0 for slot and seat of each row: int64 [rows].
+        """Return the flat index ``slot * seats + seat`` of each row: int64 [rows].
 
         Args:
-            seats: of the game.
+            seats: the number of seats of the game.
         """
         found: Column = self.slots.astype(np.int64) * seats + self.seats
         return found
@@ -45,13 +45,13 @@ class Rows(Places):
     """uint8 [rows, bytes]: bit masks, action ``a`` at bit ``a % 8`` of byte ``a // 8``; None allows
     all."""
     rewards: Column
-    """float64 [rows]: what each seat earned since its last decision."""
+    """float64 [rows]: the sum of each seat's rewards since its last decision."""
     starts: Column
-    """int32 [first]: which rows are the first of their seat in an episode."""
+    """int32 [first]: the rows that are their seat's first decision of an episode."""
     episodes: Column
-    """int64 [first]: the numbers of these episodes."""
+    """int64 [first]: the numbers of those episodes."""
     seeds: Column
-    """uint64 [first]: for random choices in each of them."""
+    """uint64 [first]: the seeds for random choices in them."""
     mode: Mode
     """In ``evaluate`` an agent must not change."""
     afterstates: Any = None
@@ -59,55 +59,54 @@ class Rows(Places):
 
 
 class Ends(Places):
-    """Ends of episodes, one of a seat in each row."""
+    """Ends of episodes, one row per seat."""
 
     episodes: Column
     """int64 [ended]."""
     rewards: Column
-    """float64 [ended]: what each seat earned since its last decision."""
+    """float64 [ended]: the sum of each seat's rewards since its last decision."""
     totals: Column
     """float64 [ended]: the returns."""
     decisions: Column
     """int32 [ended]."""
     reasons: list[Reason]
     outcomes: Column | None
-    """float64 [ended, seats], NaN for none."""
+    """float64 [ended, seats]: the scores, NaN for none."""
     blames: Column | None
     """int32 [ended]: the seat at fault, -1 for none."""
     observations: Any
-    """An array [ended, ...], or a list: the last observations; None if there are none."""
+    """An array [ended, ...], or a list: the final observations; None if there are none."""
     mode: Mode
 
     def interrupted(self, row: int) -> bool:
-        """Return whether an end says nothing about the position in which it came; see ``End``."""
+        """Return whether an episode was interrupted; see ``End.interrupted``."""
         return self.reasons[row] in INTERRUPTED
 
     def observation(self, row: int) -> Any:
-        """Return a seat's last observation, as in single matches; None if there is none."""
+        """Return a seat's final observation, as in single matches; None if there is none."""
         seen = None if self.observations is None else self.observations[row]
         return seen.item() if isinstance(seen, np.generic) else seen
 
     def beyond(self, row: int) -> Any:
-        """Return the last observation of a truncated episode; None for any other."""
+        """Return the final observation of a truncated episode; None for any other."""
         return self.observation(row) if self.reasons[row] == "truncated" else None
 
 
 class VectorAgent(Agent[P]):
-    """An agent that answers all decisions of a group with one call.
+    """An agent that answers all decisions of a batched match in one call.
 
-    In single matches it is asked through ``start`` and ``step``, as any other, and must act the
-    same.
+    In single matches ``start`` and ``step`` are called as for other agents, and must act the same.
     """
 
     @abstractmethod
     def open_group(self, seats: Mapping[int, Seat], slots: int) -> Any:
-        """Return what the agent keeps of a group; it is handed out with every call.
+        """Return the agent's memory of a batched match, which is passed to every call.
 
-        If it returns None, the agent is asked row by row instead, through ``start`` and ``step``.
+        If None, ``start`` and ``step`` are called for each row instead.
 
         Args:
-            seats: that it holds in each slot, by number.
-            slots: how many episodes are played at once.
+            seats: the seats that it holds in each slot, by number.
+            slots: the number of episodes played at once.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The groups that a program of environments plays (SPEC.md, Stacked turns)."""
+"""The batched matches (groups) of a program's environments (SPEC.md, Stacked turns)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dovetail.protocol.errors import DovetailError, ProtocolError
 
 
 class Group:
-    """The episodes of one group.
+    """The episodes of a group.
 
     Raises:
-        DovetailError: the configuration makes no game.
+        DovetailError: the configuration is invalid.
     """
 
     def __init__(self, kind: type[Environment], configuration: Any, message: m.Open) -> None:
@@ -26,13 +26,13 @@ class Group:
         self.afterstates = message.afterstates
         self.slots = message.slots
         self.before = 0
-        """The ``seq`` of the last batch that was answered."""
+        """The ``seq`` of the latest answered batch."""
 
     def steps(self, message: m.EnvironmentSteps) -> m.Turns:
         """Play a batch.
 
         Raises:
-            ProtocolError: code ``invalid``: its columns are not what they must be.
+            ProtocolError: ``invalid``: a column has the wrong type, length or contents.
         """
         slots = columns.read("slots", message.slots, np.int32, -1)
         seats = columns.read("seats", message.seats, np.int32, len(slots))
@@ -59,8 +59,7 @@ class Group:
         return turns
 
     def _named(self, slots: Column, restarts: Column) -> Column:
-        """Return the slots of a batch, ascending; reject unknown slots and those that both act and
-        begin."""
+        """Return a batch's slots, ascending; refuse unknown ones and those that act and restart."""
         for column in (slots, restarts):
             if not columns.every(column.view(np.uint32) < self.slots):  # a negative one is large
                 raise ProtocolError("invalid", f"a slot is not in 0 .. {self.slots - 1}")
@@ -85,10 +84,10 @@ class Groups:
         return list(self._all)
 
     def open(self, kind: type[Environment], configuration: Any, message: m.Open) -> m.Spec:
-        """Open a group, which ``close`` releases, also if this fails.
+        """Open a group; ``close`` releases it, even if this fails.
 
         Raises:
-            DovetailError: the configuration makes no game.
+            DovetailError: the configuration is invalid.
         """
         group = self._all[message.match] = Group(kind, configuration, message)
         spec = group.game.init()

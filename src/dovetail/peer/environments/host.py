@@ -24,14 +24,14 @@ log = logging.getLogger("dovetail.environment")
 
 LEGAL = {type(None), list, bytes}
 COMPILED = not __file__.endswith(".py")
-"""True if the types of what rules return are checked (docs/decisions/0033)."""
+"""True if the types of values from user code are checked (docs/decisions/0033)."""
 NOTHING = (False, False)
 _turn = Decoder(m.Turn, ext_hook=codec.extension)
 _spec = Decoder(m.Spec, ext_hook=codec.extension)
 
 
 class _Open:
-    """An environment made for a match, and its episode in progress."""
+    """An environment opened for a match, and its episode in progress."""
 
     __slots__ = (
         *(
@@ -55,28 +55,28 @@ class _Open:
         self.seats = spec.seats
         self.afterstates = spec.afterstates
         self.open = spec.perfect_information
-        """True if watchers may see what the seat to act sees."""
+        """True if watchers may see the observation of the seat to act."""
         self.episode = 0
         self.turn = -1
-        """The number of the episode's last turn; -1 before the first."""
+        """The number of the episode's latest turn; -1 before the first."""
         self.to_act: list[int] = []
         self.seq = 0
-        """The number of the frame that the last turn answers."""
+        """The ``seq`` of the frame that the latest turn answers."""
         self.before = 0
-        """The number of the frame before, whose answer has arrived."""
+        """The ``seq`` of the frame before, whose answer has arrived."""
         self.wants: list[list[m.Want]] = []
         self.watched = False
         self.scenes = False
         self.once = NOTHING
-        """The public text and scene to add to the next turn only."""
+        """True for the public text and the public scene to be added to the next turn only."""
         self.walk: Walk | None = None
-        """The game that answers the lookahead of ``walked``."""
+        """The game for further lookahead as in ``walked``."""
         self.walked: tuple[int, int, int, int] | None = None
-        """Episode, turn, seat and seed of the last lookahead."""
+        """The episode, turn, seat and seed of the latest lookahead."""
 
 
 class EnvironmentHost(BaseHost):
-    """Holds the environments of one program."""
+    """The environments of a program."""
 
     role: m.Role = "environment"
     turns = frozenset((m.EnvironmentStep,))
@@ -152,7 +152,7 @@ class EnvironmentHost(BaseHost):
                 raise DovetailError(f"{asked} returned {type(turn).__name__}, not a Turn")
             turn.episode = place.episode
             turn.turn = number
-            loose: Any = turn  # what rules return is not always what the types say
+            loose: Any = turn  # user code does not always return what the types say
             if loose.outcome is not None and type(loose.outcome) is not list:
                 loose.outcome = given.plain(loose.outcome)
             if type(loose.to_act) is not list:
@@ -256,7 +256,7 @@ class EnvironmentHost(BaseHost):
             group.before = message.seq
 
     def _reset(self) -> None:
-        """Close everything: the session is over."""
+        """Close everything, since the session is over."""
         for number in [*self._open, *self._groups.matches]:
             self._close(number)
 

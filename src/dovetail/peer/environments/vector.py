@@ -46,7 +46,7 @@ class Transitions(Struct):
     """uint8 [slots]: ``CONTINUES``, ``TERMINATED``, ``TRUNCATED`` or ``FAILED``; None if all
     continue."""
     finals: Any = None
-    """An array [ended, seats, ...] or a list of lists: the last observations of terminated and
+    """An array [ended, seats, ...] or a list of lists: the final observations of terminated and
     truncated slots."""
     outcomes: Column | None = None
     """float64 [ended, seats]: the scores, NaN if not scored; None if no episode is."""
