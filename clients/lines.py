@@ -55,7 +55,7 @@ def count(folder: str, places: tuple[str, ...]) -> list[list[int]]:
 
 
 def main() -> None:
-    """Print the table of docs/clients.md."""
+    """Print the table of docs/reference/clients.md."""
     print(f"| | {' | '.join(LEVELS)} |")
     for language, (folder, places) in LIBRARIES.items():
         cells = [" + ".join(f"{n:,}" for n in pair if n) for pair in count(folder, places)]

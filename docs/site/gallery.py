@@ -64,7 +64,7 @@ FILES = {
     "ntuple-2048": "2048_learner",
 }
 """Experiment files in which players of games of one seat play."""
-LEARNED = "[after training](players.md#results-of-the-experiment-files)"
+LEARNED = "[after training](reference/example-files.md)"
 ROOMS = {
     "connect_four": Room(
         "Connect Four",

@@ -1,4 +1,4 @@
-"""The conformer of docs/conformance.md, on top of Dovetail's own Python."""
+"""The conformer of docs/reference/conformer.md, on top of Dovetail's own Python."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def test_a_report_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> N
 
 
 def test_the_hello_in_the_guide_is_that_of_the_conformer() -> None:
-    guide = (HERE.parents[1] / "docs" / "conformance.md").read_text(encoding="utf-8")
+    guide = (HERE.parents[1] / "docs/reference/conformer.md").read_text(encoding="utf-8")
     [shown] = re.findall(r"```json\n(.*?)```", guide, re.DOTALL)
     [offer] = AgentHost([Conformer]).offers()
     own = msgspec.to_builtins(m.Hello(m.VERSION, "agent", offers=[offer]))

@@ -1,4 +1,4 @@
-// The conformer of docs/conformance.md.
+// The conformer of docs/reference/conformer.md.
 #include <algorithm>
 #include <cstdio>
 #include <deque>

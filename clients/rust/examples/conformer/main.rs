@@ -1,4 +1,4 @@
-//! The conformer of docs/conformance.md: `conformer agent`, `environment` or `experiment`.
+//! The conformer of docs/reference/conformer.md: `conformer agent`, `environment` or `experiment`.
 
 mod agent;
 mod environment;

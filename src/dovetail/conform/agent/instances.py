@@ -22,8 +22,8 @@ sessions.add(CASES, works, lambda p: None)
 
 @case("S7.5", greet=False)
 def offers(p: Program) -> None:
-    """`hello.offers` says what the program can make: the conformer, as docs/conformance.md has
-    it."""
+    """`hello.offers` names what the program can make: the conformer of
+    docs/reference/conformer.md."""
     found = p.greeted.get("offers", [])
     wanted = [each for each in found if each.get("name") == "conformer"]
     if len(wanted) != 1:

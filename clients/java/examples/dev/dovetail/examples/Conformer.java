@@ -14,7 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The conformer of docs/conformance.md: its only argument is the role. */
+/** The conformer of docs/reference/conformer.md: its only argument is the role. */
 public final class Conformer {
     private Conformer() {}
 
