@@ -515,15 +515,19 @@ def write(
     whole, kept = study(name), docs / "results"
     all_found = [find(whole, row, out, kept) for row in whole.rows]
     records: dict[Member, dict[bytes, KeptResult]] = {}
+    files: dict[Member, tuple[Row, SizeName]] = {}
     for found in all_found:
         if found.size is not None:
-            shared = records.setdefault(kept_file(kept, name, found.row, found.size), {})
-            shared.update((key(record.unit), record) for record in found.records)
-            here = KeptResults([file(out, name, found.row, found.size)])
-            whole_here = not here.todo([record.unit for record in found.records])
-            learned = states(out, name, found.row, found.size)
-            place = kept_states(docs / "states", name, found.row, found.size)
-            keep_states(learned, place, whole_here)
+            place = kept_file(kept, name, found.row, found.size)
+            if place not in files:
+                files[place] = found.row, found.size
+                records[place] = _named(whole, found.size, place)
+            records[place].update((key(record.unit), record) for record in found.records)
+    for place, (row, size) in files.items():
+        here = KeptResults([file(out, name, row, size)])
+        whole_here = not here.todo([record.unit for record in records[place].values()])
+        learned = states(out, name, row, size)
+        keep_states(learned, kept_states(docs / "states", name, row, size), whole_here)
     keep(kept / f"{name}.zip", records)
     alike.write(whole, out, kept)
     path = docs / f"{name}.md"
@@ -534,6 +538,19 @@ def write(
         told(f"the pictures in {docs / CURVES} are left as they are: there is no {error.name} here")
     output.write(docs / "README.md", summary(out, kept).encode())
     return path
+
+
+def _named(whole: Study, size: SizeName, place: Member) -> dict[bytes, KeptResult]:
+    """Return the results in a file that a row names, also those that no table shows: the rows that
+    share the file may be shown at different sizes."""
+    results = KeptResults([place])
+    wanted = [
+        unit
+        for row in whole.rows
+        if size in row.sizes and kept_file(place.archive.parent, whole.name, row, size) == place
+        for unit in units(row, size, max(results.seeds(), row.sizes[size].seeds))
+    ]
+    return {key(each.unit): each for each in results.of(wanted)}
 
 
 def keep(path: Path, records: Mapping[Member, Mapping[bytes, KeptResult]]) -> None:

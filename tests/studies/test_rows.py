@@ -20,7 +20,8 @@ from dovetail.cli import app
 from dovetail.cli.common import command
 from dovetail_experiments.statistics import Estimate, mean
 from dovetail_studies import alike, code, pages, rows, working
-from dovetail_studies.archive import members, write
+from dovetail_studies.archive import members
+from dovetail_studies.archive import write as put
 from dovetail_studies.commands.study import study as again
 from dovetail_studies.findings import FINDINGS
 from dovetail_studies.learned import States
@@ -367,6 +368,19 @@ def test_rows_that_share_a_file_keep_what_the_other_rests_on(
     first = pages.write("sums", tmp_path, docs).read_text()
     assert len(members(docs / "results/sums.zip")["halves.quick.jsonl"].splitlines()) == 4
     assert pages.write("sums", tmp_path / "elsewhere", docs).read_text() == first
+    # One row is shown at another size from now on: what it had in the shared file stays, and so do
+    # its states, though all that the page shows of that file was made here.
+    before = members(docs / "results/sums.zip")["halves.quick.jsonl"]
+    put(docs / "states/sums.zip", {"halves.quick/11.state": b"other"})
+    working.run([(whole, whole.rows[1:])], "study", out=tmp_path / "later", told=lambda line: None)
+    working.run([(whole, whole.rows[:1])], "quick", out=tmp_path / "later", told=lambda line: None)
+    States(tmp_path / "later/states/sums/halves.quick").write("1", b"own")
+    pages.write("sums", tmp_path / "later", docs)
+    after = members(docs / "results/sums.zip")["halves.quick.jsonl"]
+    units = [[json.loads(line)["unit"] for line in each.splitlines()] for each in (before, after)]
+    assert units[0] == units[1]
+    kept = members(docs / "states/sums.zip")
+    assert kept == {"halves.quick/1.state": b"own", "halves.quick/11.state": b"other"}
 
 
 def test_the_command_runs_a_row_in_processes_and_resumes(
@@ -456,7 +470,7 @@ def test_other_seeds_are_counted_by_where_the_page_predicts_them(
     row, kept = whole.rows[0], tmp_path / "kept"
     working.run([(whole, [row])], "study", out=tmp_path, told=lambda line: None)
     path = working.file(tmp_path, "sums", row, "study")
-    write(kept / "sums.zip", {path.name: path.read_bytes()})
+    put(kept / "sums.zip", {path.name: path.read_bytes()})
     fresh = tmp_path / "from-seed-1001"
     working.run([(whole, [row])], "study", out=fresh, told=lambda line: None, first=1001)
     assert len(KeptResults([path]).records) == 5, "the page's seeds stay as they are"
