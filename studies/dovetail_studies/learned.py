@@ -105,6 +105,23 @@ def learned(name: str, learn: Callable[[], bytes], read: Callable[[bytes], T]) -
     return read(state)
 
 
+def continued(name: str, learn: Callable[[], bytes]) -> bytes:
+    """Return the state of that name, or what ``learn`` returns, which is written at once.
+
+    Unlike ``learned`` it reads what an earlier run wrote, so that a long training that was stopped
+    continues.
+    """
+    states = _states.get()
+    if states is None:
+        return learn()
+    kept = states.find(name) or states.folder / f"{name}.state"
+    if kept.is_file():
+        return kept.read_bytes()
+    state = learn()
+    states.write(name, state)
+    return state
+
+
 def _read(kept: Place, read: Callable[[bytes], T]) -> T:
     try:
         return read(kept.read_bytes())

@@ -252,3 +252,35 @@ def test_a_small_state_does_not_take_more_memory_than_its_tables() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 10_000_000
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.8])
+def test_compiled_games_with_itself_teach_what_the_same_games_teach_elsewhere(decay: float) -> None:
+    # Without random moves both play the same games, or their mirror images: the tables look at all
+    # squares, so that no other moves are equal.
+    parameters = replace(SMALL, tuples=40, trace=decay, epsilon=0.0)
+    both = [agent(parameters) for _ in range(2)]
+    for each in both:
+        each.weights[:] = np.random.default_rng(1).normal(0, 0.1, each.weights.shape)
+        each.errors[:] = each.sizes[:] = 1e-20  # so that all weights are in a saved state
+    both[0].play_itself(3, seed=1)
+    with InProcess([ConnectFour], [NTupleConnectFour]) as experiment:
+        player = experiment.create(NTupleConnectFour.name, parameters=parameters, seed=1)
+        experiment.load(player, both[1].save())
+        experiment.run("connect_four", [player, player], episodes=3, seed=1).wait()
+        other = agent(parameters)
+        other.load(experiment.save(player))
+    changed = np.flatnonzero(both[0].sizes > 1e-20)
+    assert len(changed) > 100
+    assert both[0].steps == other.steps
+    for name in ("weights", "errors"):
+        ours, theirs = (getattr(each, name).ravel()[changed] for each in (both[0], other))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_compiled_games_with_itself_depend_on_their_seed() -> None:
+    learned = [agent() for _ in range(3)]
+    for each, seed in zip(learned, (1, 1, 2), strict=True):
+        each.play_itself(20, seed)
+    assert np.array_equal(learned[0].weights, learned[1].weights)
+    assert not np.array_equal(learned[0].weights, learned[2].weights)

@@ -7,6 +7,7 @@ from dovetail_studies.best import (
     amazons,
     amazons_territory,
     connect_four,
+    connect_four_traces,
     dominion,
     dots,
     game_2048,
@@ -20,6 +21,7 @@ STUDY = declared(
     "best",
     {
         "connect_four": connect_four.CODE,
+        "connect-four-traces": connect_four_traces.CODE,
         "rlgame": rlgame.CODE,
         "amazons": amazons.CODE,
         "amazons-territory": amazons_territory.CODE,

@@ -19,6 +19,8 @@ MOST_BITS = 54
 """(rows + 1) x columns, so that an entry of the table has room for a position and its bound."""
 TABLE_BITS = 22
 """4,194,304 positions, 32 MiB."""
+EARLY = 12
+"""Discs up to which the best columns are remembered, since they take seconds to find."""
 
 
 class Solver:
@@ -68,6 +70,7 @@ class Solver:
             ],
             np.int64,
         )
+        self._known: dict[tuple[int, int], list[int]] = {}
         self._book = read(BOOK) if book and (rows, columns) == (6, 7) else {}
 
     def score(self, board: ConnectFourBoard) -> int:
@@ -106,6 +109,9 @@ class Solver:
 
     def best(self, board: ConnectFourBoard) -> list[int]:
         """Return the legal columns of the highest score; cheaper than all scores."""
+        place = (board.discs[board.mover], board.discs[1 - board.mover])
+        if (known := self._known.get(place)) is not None:
+            return list(known)
         found: list[int] = []
         highest = -MOST_SQUARES
         middle = (self.columns - 1) / 2
@@ -115,6 +121,8 @@ class Solver:
                 highest, found = score, []
             if score == highest:
                 found.append(column)
+        if board.moves <= EARLY:
+            self._known[place] = sorted(found)
         return sorted(found)
 
     def values(self, board: ConnectFourBoard) -> dict[int, int]:

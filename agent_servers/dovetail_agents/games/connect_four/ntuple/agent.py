@@ -211,6 +211,23 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         kernels.decide(*shown, *network, values, games, decay, *history)
         return values
 
+    def play_itself(self, games: int, seed: int, shape: tuple[int, int] = (6, 7)) -> None:
+        """Learn from games between two seats of its own, without a broker.
+
+        Args:
+            games: how many, one after the other.
+            seed: of their random moves.
+            shape: rows and columns of the board.
+        """
+        self._prepare(shape)
+        given, traces = self.parameters, self._traces(1)
+        self.steps += kernels.play(
+            *(np.array([seed], np.uint64), games, given.epsilon, given.connect),
+            *(given.learning_rate, self.places, self.digits, self.tables),
+            *(self.weights, self.errors, self.sizes, given.trace),
+            *(traces.entries, traces.slopes, traces.lengths, traces.last, shape),
+        )
+
     def open_group(self, seats: Mapping[int, Seat], slots: int) -> _Slots:
         count = next(iter(seats.values())).spec.seats
         return _Slots(Twisters(slots * count), count, self._traces(slots))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.peer.kernels import njit
+from dovetail_agents.learning import splitmix
 from dovetail_games.connect_four.kernels import wins
 
 Array = NDArray[Any]
@@ -135,12 +136,15 @@ def decide(
     heights = np.empty(columns, np.int64)
     own = np.empty((rows, columns), np.uint8)
     before = np.empty(places.shape[0], np.int64)
+    common = np.empty(places.shape[0], np.float32)
     found = np.empty(places.shape[0], np.int64)
     for k in range(count):
         discs = see(boards[k], squares, heights)
         read(squares, places, before)
         own[:] = boards[k, 0]
         mover = discs & 1
+        for look in range(before.shape[0]):
+            common[look] = weights[mover, tables[look], before[look]]
         best = -np.inf
         for column in range(columns):
             values[k, column] = -np.inf
@@ -155,9 +159,14 @@ def decide(
             else:  # the square goes from 1 to 2 and the one above it from 0 to 1
                 at = row * columns + column
                 above = min(at + columns, rows * columns)
-                for look in range(found.shape[0]):
-                    found[look] = before[look] + digits[at, look] + digits[above, look]
-                worth = value(found, tables, weights[mover])
+                total = 0.0
+                for look in range(before.shape[0]):
+                    gained = digits[at, look] + digits[above, look]
+                    if gained:
+                        total += weights[mover, tables[look], before[look] + gained]
+                    else:
+                        total += common[look]
+                worth = np.tanh(total)
             own[row, column] = 0
             values[k, column] = worth
             best = max(best, worth)
@@ -193,3 +202,81 @@ def decide(
             )
             error *= -decay
             other = 1 - other
+
+
+@njit(cache=True, nogil=True)
+def play(
+    chance: Array,
+    games: int,
+    epsilon: float,
+    connect: int,
+    rate: float,
+    places: Array,
+    digits: Array,
+    tables: Array,
+    weights: Array,
+    errors: Array,
+    sizes: Array,
+    decay: float,
+    entries: Array,
+    slopes: Array,
+    lengths: Array,
+    last: Array,
+    shape: tuple[int, int],
+) -> int:
+    """Play games of a network with itself, one after the other, and learn from them; return the
+    number of decisions.
+
+    Args:
+        chance: uint64, shape (1,), of ``splitmix``; changed.
+        games: how many.
+        epsilon: share of moves drawn from all legal ones.
+        entries, slopes, lengths, last: of one game.
+        shape: rows and columns.
+
+    The rest is as in ``decide``.
+    """
+    rows, columns = shape
+    board = np.zeros((1, 2, rows, columns), np.uint8)
+    legal = np.ones((1, columns), np.bool_)
+    values = np.empty((1, columns))
+    only = np.zeros(1, np.int64)
+    count = 0
+    for _ in range(games):
+        board[:] = 0
+        legal[:] = True
+        last[0] = -2
+        for _ in range(rows * columns):
+            decide(
+                *(board, legal, connect, rate, places, digits, tables),
+                *(weights, errors, sizes, values, only, decay, entries, slopes, lengths, last),
+            )
+            count += 1
+            best, equal = -np.inf, 0
+            for column in range(columns):
+                if values[0, column] > best:
+                    best, equal = values[0, column], 0
+                equal += values[0, column] == best
+            explores = splitmix.fraction(chance) < epsilon
+            left = splitmix.draw(chance, legal[0].sum() if explores else equal)
+            chosen = -1
+            while left >= 0:
+                chosen += 1
+                if legal[0, chosen] if explores else values[0, chosen] == best:
+                    left -= 1
+            worth = values[0, chosen]
+            if worth < best:
+                lengths[0] = 0
+            row = 0
+            while board[0, 0, row, chosen] or board[0, 1, row, chosen]:
+                row += 1
+            board[0, 0, row, chosen] = 1
+            legal[0, chosen] = row + 1 < rows
+            if wins(board[0, 0], row, chosen, connect):
+                break
+            for row in range(rows):
+                for column in range(columns):
+                    own = board[0, 0, row, column]
+                    board[0, 0, row, column] = board[0, 1, row, column]
+                    board[0, 1, row, column] = own
+    return count
