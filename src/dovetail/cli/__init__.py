@@ -1,4 +1,4 @@
-"""The command line ``dovetail``: a module a group of commands; entry points add others."""
+"""The command line ``dovetail``: one module per group of commands; entry points add others."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def commands() -> dict[str, tuple[str, str]]:
     """Return module and help of each command: the core's, then those of other packages."""
     found = dict(COMMANDS)
     for each in entry_points(group="dovetail.commands"):
-        with contextlib.suppress(ImportError):  # a package that was removed but for its name
+        with contextlib.suppress(ImportError):  # leftovers of a removed package
             found |= each.load()
     return found
 
 
 class _Commands(CommandGroup):
-    """Builds the commands of a module when one is used: building all takes longer than most run."""
+    """Builds a module's commands on use: building all takes longer than running most."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Sync(StrEnum):
-    """The times at which the journal is forced to the device."""
+    """When the journal is synced to the device."""
 
     none = "none"
     batch = "batch"
@@ -198,7 +198,7 @@ class Options:
         return Web(self.web, tuple(self.web_origin or ()))
 
     def hosts(self) -> dict[str, Host]:
-        """Return what the broker's own process serves, by name."""
+        """Return the hosts inside the broker's process, by name."""
         environments, agents = self.env or [], self.agent or []
         given, told = common.settings(self.set_), common.settings(self.set_agent, "--set-agent")
         if given and len(environments) != 1:

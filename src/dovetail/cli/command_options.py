@@ -13,11 +13,11 @@ T = TypeVar("T")
 
 
 def add_command(app: typer.Typer, options: type[T], run: Callable[[T], None]) -> None:
-    """Add a command that calls ``run`` with its options; name and help are those of ``run``.
+    """Add a command that calls ``run`` with its options, and has its name and help.
 
     Args:
-        app: to which it is added.
-        options: a dataclass whose fields are annotated as Typer's parameters are, with defaults.
+        app: the application to extend.
+        options: a dataclass whose fields have Typer annotations and defaults.
         run: the command.
     """
 

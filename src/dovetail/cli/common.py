@@ -1,4 +1,4 @@
-"""Parts that commands share: exit codes, one-line errors, common options and tables."""
+"""Shared by the commands: exit codes, one-line errors, common options and tables."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def log_to_stderr(level: int = logging.WARNING) -> None:
 
 
 class _Plain(logging.Formatter):
-    """Makes one line of each message: other programs' names and errors are in it."""
+    """Puts each message on one line, since it may quote other programs' names and errors."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         return line(super().formatMessage(record))
@@ -131,7 +131,7 @@ MaybeConnect = Annotated[
 
 
 def _read_token(file: str | None) -> str | None:
-    """Return the access token of a file, or DOVETAIL_TOKEN: `ps` would show an argument."""
+    """Return the access token from a file or DOVETAIL_TOKEN; `ps` would show an argument."""
     if file is None:
         return os.environ.get("DOVETAIL_TOKEN") or None
     try:
@@ -158,10 +158,9 @@ Token = Annotated[
 
 
 def _use_key(file: str | None) -> str | None:
-    """Set the key of all connections of this command and of programs that it starts.
+    """Set the key of all connections of this command and of the programs that it starts.
 
-    They are opened in many places, which all look at the environment variable if they are not given
-    one.
+    It does so through the environment variable, the default wherever a connection is opened.
     """
     if file is not None:
         os.environ[keys.FILE] = file
@@ -327,7 +326,7 @@ def _complete(kind: plugins.Kind, incomplete: str) -> list[str]:
 def options_table(title: str, schema: Mapping[str, Any]) -> Table | str:
     """Return a table of options from their JSON Schemas, or a line that says there are none.
 
-    Other programs write the schemas: what is not as JSON Schema wants it is left out.
+    Invalid parts of the schemas, which come from other programs, are left out.
     """
     from rich.markup import escape
     from rich.table import Table
@@ -380,23 +379,23 @@ def _range(schema: Mapping[str, Any]) -> str:
 
 
 def width() -> int | None:
-    """Return the columns of the terminal; None if the output goes elsewhere."""
+    """Return the width of the terminal in columns; None if the output goes elsewhere."""
     terminal = sys.stdout.isatty() or "COLUMNS" in os.environ
     return shutil.get_terminal_size().columns if terminal else None
 
 
 def show(*things: Any, wide: int | None = None) -> None:
-    """Print tables and lines for people, plain if the output is not a terminal.
+    """Print tables and lines, plain if the output is not a terminal.
 
     Args:
-        things: what rich prints.
-        wide: columns; those of the terminal if None, or 120 if there is none.
+        things: Rich renderables or text.
+        wide: columns; by default those of the terminal, or 120 without one.
     """
     from rich.console import Console
     from rich.text import Text
 
     class Plain(Console):
-        """Leaves out what a terminal obeys: offers and names of other programs are shown."""
+        """Drops control characters, since offers and names come from other programs."""
 
         def render_str(self, text: str, **options: Any) -> Text:
             return super().render_str(plain(text), **options)

@@ -1,4 +1,4 @@
-"""Groups of commands, with plain help: Rich takes longer to load than most commands take to run."""
+"""Groups of commands with plain help: loading Rich takes longer than most commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def summary(text: str | None) -> str:
 
 
 class CommandGroup(TyperGroup):
-    """Lists its commands with their whole first sentences, which Typer cuts off."""
+    """Lists commands with their whole summaries, which Typer would cut off."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         rows = []

@@ -1,4 +1,4 @@
-"""``dovetail journal`` and ``dovetail verify``: what a journal holds, and whether it is sound."""
+"""``dovetail journal`` and ``dovetail verify``: the contents and the soundness of a journal."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def compact(journal: JournalPath) -> None:
     if damage := [each for each in entries(journal) if not isinstance(each, Written)]:
         raise DovetailError(f"{journal} is damaged at {damage[0]}; run `dovetail journal repair`")
     before = journal.stat().st_size
-    held = lock(journal)  # first, since a running broker has a live file, too
+    held = lock(journal)  # first, since a running broker also has a live file
     try:
         if (live := place(journal)).exists():
             raise DovetailError(
@@ -180,7 +180,7 @@ def verify(
             turns += len(each.record.actions)
             try:
                 replayed(each.record, env, 0.0, lambda line: None)
-            except Exception as error:  # such as one of the rules, which are then others
+            except Exception as error:  # such as from rules that have changed
                 wrong += 1
                 text = error if isinstance(error, DovetailError) else one_line(error)
                 print(f"episode {number}: {text}")
@@ -191,12 +191,12 @@ def verify(
 
 
 def _verdict(number: int, wrong: int, damaged: int) -> str:
-    """Return what is wrong with a journal.
+    """Return the verdict on a journal.
 
     Args:
-        number: of the episodes that can be read.
-        wrong: how many of them differ.
-        damaged: how many places are.
+        number: the number of readable episodes.
+        wrong: the number of those that differ.
+        damaged: the number of damaged places.
     """
     found = f"{number:,} episodes{' that can be read' * bool(damaged)}"
     if wrong:

@@ -1,4 +1,4 @@
-"""``dovetail keys``: the keys of programs, and the access file that says what they may do."""
+"""``dovetail keys``: programs' keys, and the access file with their permissions."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def _allowed(access: Path) -> list[dict[str, str | list[str]]]:
 
 
 def _broker(access: Path) -> keys.Key:
-    """Return the key of the broker of an access file; make both if there is no such file."""
+    """Return the broker's key for an access file; create both if there is no such file."""
     from dovetail.broker.peers import access_file
     from dovetail.broker.peers.access import Access
 
@@ -269,7 +269,7 @@ def _allow(
 
 
 def _replace(access: Path, text: str, name: str, *, revoked: bool) -> None:
-    """Write a changed access file in one step, if it says then what it should."""
+    """Replace an access file atomically, after checking that the change took effect."""
     from dovetail.broker.peers import access_file
 
     made, temporary = tempfile.mkstemp(dir=access.parent, prefix=access.name)

@@ -93,7 +93,7 @@ def replay(
 
 
 def _drawing(name: str) -> Callable[..., None]:
-    """Return what draws episodes, which the page brings."""
+    """Return a function that draws episodes, from the package of the page."""
     for each in entry_points(group="dovetail.drawings", name=name):
         found: Callable[..., None] = each.load()
         return found
@@ -130,10 +130,10 @@ def recorded(environment: str, name: str | None) -> type[Environment]:
 
     Args:
         environment: the name in the record, which is only looked up.
-        name: what the user typed in its place, which may be imported.
+        name: the name that the user typed instead, which may be imported.
 
     Raises:
-        DovetailError: there is none.
+        DovetailError: it does not exist.
     """
     from dovetail.peer.registry import registered
 
@@ -151,16 +151,16 @@ def recorded(environment: str, name: str | None) -> type[Environment]:
 def replayed(
     played: EpisodeRecord, name: str | None, delay: float, say: Callable[[str], object]
 ) -> None:
-    """Play an episode again and compare each turn with the record.
+    """Replay an episode and compare each turn with the record.
 
     Args:
         played: the record.
-        name: the environment; None is the registered one of the recorded name.
+        name: the environment; None for the registered one with the recorded name.
         delay: seconds to wait before each turn.
-        say: called with each line that shows what happens.
+        say: called with each line of the report.
 
     Raises:
-        DovetailError: the replay differs, and the text says where; or there is no such environment.
+        DovetailError: the replay differs, or the environment does not exist.
     """
     from dovetail.peer import options
 
@@ -233,7 +233,7 @@ def _check(played: EpisodeRecord, turn: Turn, totals: list[float]) -> None:
         _differs(number, "the digest of the actions is another")
     over = "terminated" if turn.terminated else "truncated" if turn.truncated else None
     judged = result.blame is not None and turn.blame == result.blame
-    # The broker ends an episode as truncated, too, and says why; only rules end one as terminated.
+    # The broker, too, truncates episodes, with a message; only rules terminate one.
     by_broker = result.reason == "truncated" and bool(
         result.message or (result.blame is not None and not judged)
     )

@@ -1,7 +1,6 @@
-"""Standard input and output: a protocol alone on them, and no character stops a command.
+"""Keeps standard input and output clean for protocols, and safe for any character.
 
-Games and agents are other people's code, which prints; so do libraries in C, and programs that they
-start.
+Games and agents are other people's code, which prints, as do C libraries and child processes.
 """
 
 from __future__ import annotations
@@ -15,21 +14,17 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from typing import TextIO, cast
 
 MAX_LINE = 8 << 20
-"""Characters of a line of a protocol at most."""
+"""Maximum characters of a line of a protocol."""
 
 
 class BoundedLines(io.TextIOBase):
-    """The lines of a stream; one that never ends costs no memory.
-
-    Args:
-        stream: text.
-    """
+    """The lines of a text stream; an endless line costs no memory."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
-        """Return the next line; an empty one in place of one that is too long."""
+        """Return the next line; an empty one if it is too long."""
         line = part = self._stream.readline(MAX_LINE)
         while len(part) == MAX_LINE and not part.endswith("\n"):
             part = self._stream.readline(MAX_LINE)
@@ -41,19 +36,19 @@ def forgiving() -> None:
     """Replace characters that the terminal's encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            with suppress(OSError):  # its descriptor was replaced by one that cannot seek
+            with suppress(OSError):  # its new descriptor may not be able to seek
                 stream.reconfigure(errors="replace" if stream is sys.stdout else "backslashreplace")
 
 
 @contextmanager
 def reserved() -> Iterator[TextIO]:
-    """Yield standard output in UTF-8 for a program; send all other output to standard error.
+    """Yield standard output in UTF-8 for a protocol; send all other output to standard error.
 
-    Enter this before code of users is imported.
+    Enter it before importing user code.
     """
     stream = sys.stdout
     stream.flush()
-    if _descriptor(stream) != 1:  # a program that runs the command within itself
+    if _descriptor(stream) != 1:  # the command runs inside another program
         with redirect_stdout(sys.stderr):
             yield stream
         return
@@ -99,7 +94,7 @@ def _descriptor(stream: TextIO) -> int:
 
 
 def _divert(descriptor: int, mode: int, to: int | None = None) -> None:
-    """Make a descriptor a copy of another one; of nothing, if that is closed."""
+    """Make a descriptor a copy of another; of the null device if that is closed."""
     if to is not None:
         with suppress(OSError):
             os.dup2(to, descriptor)
@@ -110,6 +105,6 @@ def _divert(descriptor: int, mode: int, to: int | None = None) -> None:
 
 
 def _flush_c() -> None:
-    """Write what C code has printed and its library still holds, while it goes where it should."""
+    """Flush the C library's output before its descriptor is changed."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).fflush(None)

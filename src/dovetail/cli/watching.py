@@ -110,7 +110,7 @@ def complete_either(incomplete: str) -> list[str]:
 
 
 def _installed(name: str | None) -> list[tuple[plugins.Kind, str, type[Any]]]:
-    """Return what is installed under a name, or everything."""
+    """Return the installed environments and agents of a name, or all of them."""
     from dovetail.peer import plugins
 
     kinds: tuple[plugins.Kind, ...] = ("environment", "agent")
@@ -278,7 +278,7 @@ def watch(
 def _follow(broker: Experiment, run: int | None, delay: float, everything: bool) -> None:
     followed: int | None = None
     told: dict[int, int] = {}
-    """By episode, the latest turn that was printed."""
+    """The latest printed turn, by episode."""
     last = time.monotonic()
     while True:
         quiet = True

@@ -109,7 +109,7 @@ class RunHandle:
         """Errors, one line each."""
         self._experiment = experiment
         self._asked_for = ""
-        """The way in which this experiment ended the run; empty if it did not."""
+        """The reason for which this experiment ended the run; empty if it did not."""
         self._results: deque[m.Episode] = deque()
         self._ended = 0
         self._waited_for = ""
@@ -842,7 +842,7 @@ def _travels(method: str, name: str, value: Any) -> None:
 
 
 def _numbers(agents: Sequence[int | str]) -> list[int | str]:
-    """Return agents as messages have them, with the numbers of ``AgentHandle`` objects.
+    """Return agents for a message, with plain numbers in place of ``AgentHandle`` objects.
 
     Raises:
         DovetailError: ``agents`` is not a list.

@@ -88,7 +88,7 @@ class LocalLink:
 
     def _check(self) -> None:
         known = self._server.core.broker.connections
-        if self._local not in known and not self._local.inbox:  # its last words come first
+        if self._local not in known and not self._local.inbox:  # read the rest before the error
             raise DovetailError(CLOSED)
 
     def join(self, hello: m.Hello) -> LocalLink:

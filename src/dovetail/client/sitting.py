@@ -156,7 +156,7 @@ class Sitting(Closing):
             self.close()
             raise
 
-    # -- what it is ------------------------------------------------------------------------------
+    # -- properties ------------------------------------------------------------------------------
 
     @property
     def spec(self) -> m.Spec:
@@ -238,7 +238,7 @@ class Sitting(Closing):
         return self.reset()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Act; play on to the seat's next decision or the end of the episode.
+        """Act, and continue to the seat's next decision or the end of the episode.
 
         Returns:
             Observation, reward (the sum since the last decision, opponents' turns included),
@@ -283,7 +283,7 @@ class Sitting(Closing):
             self._leave()
             self._link.close()
 
-    # -- inside ----------------------------------------------------------------------------------
+    # -- internals -------------------------------------------------------------------------------
 
     def _seat(
         self,

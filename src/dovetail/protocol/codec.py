@@ -1,4 +1,4 @@
-"""Messages to bytes and back.  Limits are checked before a byte is decoded."""
+"""Encodes and decodes messages; limits are checked before a byte is decoded."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from dovetail.protocol.ready import ready
 T = TypeVar("T")
 
 MAX_TEXT = 600
-"""Characters of an error about a frame, which may quote any of it."""
+"""Maximum characters of an error about a frame, which may quote any of it."""
 LONGEST_RANGE = 1_000_000
-"""Numbers of a ``range`` that are encoded; more are beyond any frame."""
+"""Maximum numbers of a ``range`` that is encoded; more would exceed any frame."""
 UNLIMITED = Limits(2**63 - 1, 2**63 - 1, 2**63 - 1)
-"""For values that were checked already, or that never travel in a frame."""
+"""The limits of values that were checked before, or are never in a frame."""
 
 
 def _encode_other(value: Any) -> Any:
@@ -34,13 +34,13 @@ def _encode_other(value: Any) -> Any:
         return value.item()
     if isinstance(value, range) and len(value) <= LONGEST_RANGE:
         return list(value)
-    if isinstance(value, int):  # of a class of its own, such as the number of an agent
+    if isinstance(value, int):  # a subclass, such as an agent's handle
         return int(value)
     raise TypeError(f"a {type(value).__name__} cannot travel; use numbers, text, lists or arrays")
 
 
 def extension(code: int, data: memoryview) -> Any:
-    """Return the value of a MessagePack extension: an array, or the extension as it came."""
+    """Return the value of a MessagePack extension: an array, or the extension itself."""
     if code == tensors.EXTENSION:
         return tensors.unpack(data)
     return msgspec.msgpack.Ext(code, bytes(data))
@@ -48,27 +48,23 @@ def extension(code: int, data: memoryview) -> Any:
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=_encode_other)
 encode = _encoder.encode
-"""Return the frame of a message, or of any value that can travel.
-
-Raises one of ``UNSENDABLE`` for a value that cannot.
-"""
+"""Return the frame of a message or other value; raises one of ``UNSENDABLE``."""
 
 _CONTAINERS = (dict, list, tuple)
 
 
 _DEEPEST = 500
-"""Levels of a value that are looked at; far fewer may travel."""
+"""Maximum levels of a value that are checked; frames allow far fewer."""
 _HARMLESS = frozenset({int, float, str, bool, bytes, type(None)})
-"""Types of most values; each may travel."""
+"""The types of most values, which need no check."""
 
 
 def check_values(value: Any, depth: int = 0) -> None:
-    """Check that a value has only what the contract lets travel, where the encoder lets more
-    through.
+    """Check a value for what the encoder accepts and the contract does not.
 
     Raises:
         TypeError: a map has a key that is not text (S3.6), or there is a time stamp.
-        RecursionError: it is nested too deep, or contains itself; compiled code sets no limit.
+        RecursionError: it is nested too deeply, or in itself; compiled code sets no limit.
     """
     if depth > _DEEPEST:
         raise RecursionError("maximum recursion depth exceeded in a value")
@@ -88,9 +84,9 @@ def check_values(value: Any, depth: int = 0) -> None:
 
 
 def own(message: messages.Message) -> bytes:
-    """Return the frame of a message whose values a user made.
+    """Return the frame of a message with a user's values, after ``check_values``.
 
-    Raises one of ``UNSENDABLE``, also for what ``check_values`` refuses.
+    Raises one of ``UNSENDABLE``.
     """
     for name in _FREE.get(type(message), ()):
         value = getattr(message, name)
@@ -112,22 +108,21 @@ _FREE: dict[type[messages.Message], tuple[str, ...]] = {
     messages.ExperimentCreate: ("parameters",),
     messages.ExperimentMessage: ("body",),
 }
-"""Fields that may have any value."""
+"""Fields that accept any value."""
 
 UNSENDABLE = (TypeError, OverflowError, ValueError, RecursionError)
-"""The exceptions of ``encode``: an object, too large an integer, half a surrogate pair, a list in
-itself."""
+"""The exceptions of ``encode``, as for an object, a huge integer, half a surrogate pair, or a list
+in itself."""
 UNREADABLE: tuple[
     type[msgspec.DecodeError], type[ValueError], type[RecursionError], type[OverflowError]
 ]
 UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError, OverflowError)
-"""The exceptions of decoding foreign bytes, JSON included: they are cut off, not UTF-8, of another
-type, or nested thousands deep."""
+"""The exceptions of decoding foreign bytes, JSON included, that are cut off, not UTF-8, of another
+type, or nested too deeply."""
 
 
 class _Named(msgspec.Struct):
-    """The fields that any message may have, unopened: each may be anything, of any size, in a frame
-    that is refused."""
+    """Fields that identify a message, undecoded: a bad frame can have anything in them."""
 
     type: msgspec.Raw = messages.NIL
     version: msgspec.Raw = messages.NIL
@@ -147,7 +142,7 @@ _integer = msgspec.msgpack.Decoder(int)
 
 
 def _refusal(frame: bytes, code: Code, said: Callable[[str], str]) -> ProtocolError:
-    """Return the refusal of a frame; ``said`` returns its text for the type of the message."""
+    """Return the error for a bad frame; ``said`` returns its text, given the message's type."""
     kind, about = "", {}
     with suppress(*UNREADABLE):
         named = _named.decode(frame)
@@ -159,7 +154,7 @@ def _refusal(frame: bytes, code: Code, said: Callable[[str], str]) -> ProtocolEr
 
 
 class Decoder(Generic[T]):
-    """Reads the messages that one side of one role accepts."""
+    """A decoder for the messages that one side accepts."""
 
     def __init__(self, accepts: Any, limits: Limits | None = None) -> None:
         self._accepts = accepts
@@ -169,9 +164,9 @@ class Decoder(Generic[T]):
         self.limit(limits or Limits())
 
     def limit(self, limits: Limits) -> None:
-        """Read what is within other limits from now on."""
+        """Change the limits."""
         self._limits = limits
-        # Of a frame that needs no walk; compiled, a field of a message takes long to read.
+        # For frames that need no walk; copies, since compiled code reads a struct's field slowly.
         self._size = min(limits.frame, limits.elements, limits_.LONG)
         self._depth = limits.depth
 
@@ -191,12 +186,11 @@ class Decoder(Generic[T]):
             raise self._refused(frame, error) from None
 
     def _refused(self, frame: bytes, error: Exception) -> ProtocolError:
-        """Return what is wrong with a frame: first that it is not well-formed, if so, then what it
-        says."""
+        """Return the error for a bad frame; not being well-formed comes first."""
         text = _brief(str(error))
         if isinstance(error, msgspec.ValidationError):
             try:
-                limits_.walk(frame, self._limits)  # nothing was read beyond what is wrong
+                limits_.walk(frame, self._limits)  # decoding stopped at the fault
             except ProtocolError as whole:
                 error, text = whole, str(whole)
         if isinstance(error, ProtocolError):
@@ -215,8 +209,7 @@ class Decoder(Generic[T]):
 
 
 def _brief(text: str) -> str:
-    """Return an error without the middle of a value that it quotes; where that stood is at its
-    end."""
+    """Shorten an error in the middle, where it quotes a value; the place is at its end."""
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT // 2]}...{text[-MAX_TEXT // 2 :]}"
 
 
@@ -224,7 +217,7 @@ _any: Decoder[Any] = Decoder(Any)
 
 
 def decode(frame: bytes) -> Any:
-    """Return the value in ``frame``, whatever it is; tensors become numpy arrays.
+    """Return the value in ``frame``; tensors become numpy arrays.
 
     Raises:
         ProtocolError: code ``limit`` or ``malformed``; ``invalid`` for a time stamp or a key that
@@ -267,8 +260,7 @@ AT_BROKER: dict[str, Any] = {
 """Messages that the broker accepts from a peer of each role."""
 
 BEFORE_HELLO: Any = messages.Session
-"""Messages that the broker reads from a peer before its ``hello``; all but ``hello`` gets
-``hello-first``."""
+"""Messages that the broker decodes before ``hello``; all others get the error ``hello-first``."""
 
 AT_PEER: dict[str, Any] = {
     "environment": messages.ToEnvironment,

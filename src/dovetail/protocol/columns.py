@@ -16,23 +16,23 @@ from dovetail.protocol.spaces import Discrete, Space
 Column = NDArray[Any]
 
 NO_NUMBER = int(np.iinfo(np.int64).min)
-"""In a column of actions: an answer that is not an action number, and so not legal."""
+"""The entry of a column of actions for an answer that is not a number, and so not legal."""
 _BITS = np.array([byte.bit_count() for byte in range(256)], np.uint8)
 
 _decoder = msgspec.msgpack.Decoder(Any, ext_hook=codec.extension)
 
 
 def read(name: str, value: Any, dtype: DTypeLike, *shape: int) -> Column:
-    """Return a column, after checking that it is one; nil is an empty column if that is its length.
+    """Return a checked column; nil stands for an empty one where that is allowed.
 
     Args:
-        name: of the field.
-        value: what came in it.
-        dtype: what it must have.
-        shape: its lengths; -1 for any.
+        name: the field's name.
+        value: the field's value.
+        dtype: the expected dtype.
+        shape: the expected shape; -1 for any length.
 
     Raises:
-        ProtocolError: code ``invalid``: it is something else.
+        ProtocolError: ``invalid``: it is something else.
     """
     if value is None and shape[0] <= 0:
         return np.zeros([max(0, length) for length in shape], dtype)
@@ -49,7 +49,7 @@ def read(name: str, value: Any, dtype: DTypeLike, *shape: int) -> Column:
 
 
 def opened(value: Any) -> Any:
-    """Return a payload of a frame within its limits as an object: nil, a tensor or a list.
+    """Decode a payload of a checked frame: nil, a tensor or a list.
 
     Raises:
         ProtocolError: code ``malformed``.
@@ -63,10 +63,10 @@ def opened(value: Any) -> Any:
 
 
 def values(name: str, value: Any, rows: int) -> Any:
-    """Return a column of any values: a tensor or a list of ``rows`` values, None if it is nil.
+    """Return a column of arbitrary values: a tensor or list with ``rows`` rows, or None for nil.
 
     Raises:
-        ProtocolError: code ``invalid``: it is something else; ``malformed``.
+        ProtocolError: ``invalid``: it is something else; ``malformed``: it cannot be decoded.
     """
     found = opened(value)
     if found is None or (isinstance(found, np.ndarray | list) and _length(found) == rows):
@@ -80,14 +80,14 @@ def _length(found: Column | list[Any]) -> int:
 
 
 def part(column: Any, rows: Column) -> Any:
-    """Return some rows of a column of any values."""
+    """Return some rows of a column of arbitrary values."""
     if isinstance(column, np.ndarray):
         return column[rows]
     return None if column is None else [column[row] for row in rows.tolist()]
 
 
 def stacked(rows: list[Any]) -> Any:
-    """Return values as one column: a tensor if they are arrays of one kind, a list otherwise."""
+    """Return values as one column: a tensor if all have one dtype and shape, else a list."""
     first = rows[0] if rows else None
     if isinstance(first, np.ndarray | np.generic):
         kind = first.dtype, first.shape
@@ -103,24 +103,23 @@ def width(space: Space) -> int:
 
 
 def every(column: Column) -> bool:
-    """Return whether a column of bool or uint8 has no 0; ``ndarray.all`` costs several times as
-    much."""
+    """Return whether a column of bool or uint8 has no 0; faster than ``ndarray.all``."""
     return b"\0" not in column.tobytes()
 
 
 def same(one: Column, other: Column) -> bool:
-    """Return whether two columns of one type are equal."""
+    """Return whether two columns of one dtype are equal."""
     return one.tobytes() == other.tobytes()
 
 
 def counts(legal: Column) -> Column:
-    """Return how many actions each row of bit masks allows."""
+    """Return the number of actions that each row of bit masks allows."""
     found: Column = _BITS[legal].sum(axis=1, dtype=np.int64)
     return found
 
 
 def allows(legal: Column, actions: Column) -> Column:
-    """Return for each row whether its bit mask has its action."""
+    """Return for each row whether its bit mask allows its action."""
     rows, width = legal.shape
     inside = actions.view(np.uint64) < 8 * width  # a negative number is a large one
     at = (actions >> 3) + np.arange(rows) * width

@@ -1,8 +1,8 @@
-"""The journal: its records, how to read them, and how to write them all at once.
+"""The journal's records: reading them, and writing a whole file.
 
-A file of checked records (``logfile``), each a MessagePack map; JOURNAL.md has the format, and
-those of versions 1 and 2, which are read as well.  A record that a crash cut short does not count;
-one that is damaged is skipped.
+A journal is a file of checked records (``logfile``), each a MessagePack map.  JOURNAL.md has the
+format, and those of versions 1 and 2, which are read as well.  A record cut short by a crash does
+not count; a damaged one is skipped.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ log = logging.getLogger("dovetail")
 TITLE = b"dovetail journal 3\n"
 TITLE_2 = b"dovetail journal 2\n"
 VERSION = 3
-"""Of the format that is written."""
+"""The version of the format that is written."""
 
 
 class Record(Struct, tag_field="record", tag=str.lower, omit_defaults=True):
@@ -56,46 +56,44 @@ class EpisodeRecord(Record, tag="played"):
     configuration: dict[str, Any]
     mode: Mode
     actions: list[list[tuple[int, Any]]]
-    """Turn by turn, pairs of seat and action."""
+    """The (seat, action) pairs of each turn."""
     breached: list[list[int]] = []
-    """``[turn, seat]`` of every action that the broker chose for a seat."""
+    """``[turn, seat]`` of each action that the broker chose for a seat."""
     time: float = 0.0
-    """When it was written; seconds since 1970, UTC."""
+    """The time of writing, in seconds since 1970, UTC."""
     label: str = ""
     """The label of its run; ``dovetail run`` writes ``EXECUTION/STAGE/ATTEMPT``."""
     names: list[str] = []
     """The run's name of each seat's agent; empty if it gave no names."""
     derivation: int = 1
-    """How the seats' seeds were derived (SPEC.md, Seeds); records of the first way do not say
-    it."""
+    """The derivation of the seats' seeds (SPEC.md, Seeds); absent from records of the first."""
     seeds: list[int] = []
-    """The seed that each seat got; not in records that do not name their derivation."""
+    """The seed of each seat; absent from records without a derivation."""
     software: str = ""
-    """The software of the broker, in the first episode that it wrote; it holds for those that
-    follow."""
+    """The broker's software, in the first episode that it wrote; it applies to all that follow."""
 
     @property
     def players(self) -> list[str]:
-        """Names by seat: the run's, or else the agents' types."""
+        """Names by seat: the run's, or by default the agents' types."""
         seats = self.result.seats
         return self.names if len(self.names) == len(seats) else [seat.agent for seat in seats]
 
 
 class StateRecord(Record, tag="kept"):
-    """The saved state of an agent under a name."""
+    """An agent's state, stored under a name."""
 
     name: str
     agent: str
     state: bytes
     time: float = 0.0
     key: str = ""
-    """The name of the key that it belongs to; empty if it was stored without one."""
+    """The name of the owner's key; empty if it was stored without one."""
     shared: bool = False
     """True if any experiment may use it."""
 
 
 class NumberRecord(Record, tag="numbers"):
-    """The broker that ended here gave out no number from ``next`` on."""
+    """A broker's last record: it assigned no number from ``next`` on."""
 
     next: int
     time: float = 0.0
@@ -115,14 +113,14 @@ class Written:
 
 
 TRIED = "(openings)"
-"""The label of runs that only draw or try openings."""
+"""The label of runs that only try openings."""
 
 _decoder = msgspec.msgpack.Decoder(AnyRecord, ext_hook=codec.extension)
 _UNREADABLE: tuple[type[Exception], ...] = (*codec.UNREADABLE, DovetailError)
 
 
 def episodes(path: Path) -> Iterator[tuple[int, EpisodeRecord]]:
-    """Yield the episodes of a journal and their numbers, from 1; errors as of ``read``."""
+    """Yield the episodes of a journal with their numbers, from 1; raise as ``read`` does."""
     number = 0
     for record in read(path):
         if isinstance(record, EpisodeRecord):
@@ -131,16 +129,15 @@ def episodes(path: Path) -> Iterator[tuple[int, EpisodeRecord]]:
 
 
 def uncounted(path: Path) -> set[int]:
-    """Return the numbers of the episodes that do not count.
+    """Return the numbers of the episodes that do not count; raise as ``read`` does.
 
-    Those are interrupted episodes of a run, what was played of a stage that an experiment began
-    again, what it played again because the first result was lost on its way, and openings that were
-    only tried; errors as of ``read``.
+    Those are interrupted episodes, earlier attempts at a stage that was started again, repeats of
+    episodes whose first result was lost on its way, and openings that were only tried.
     """
     found = set()
     latest: dict[str, tuple[int, array[int], dict[int, bytearray]]] = {}
-    """By stage: its last attempt, the numbers of its episodes, and a bit for each index, by 8,192
-    of them."""
+    """By stage: its latest attempt, the numbers of its episodes, and a bit for each index in blocks
+    of 8,192."""
     for number, record in episodes(path):
         stage, _, attempt = record.label.rpartition("/")
         if record.result.will_retry or record.label == TRIED:
@@ -168,8 +165,8 @@ def episode(path: Path, which: str) -> tuple[int, EpisodeRecord]:
     """Return an episode of a journal and its number.
 
     Args:
-        path: of the journal.
-        which: its number, or ``last``.
+        path: the journal.
+        which: the episode's number, or ``last``.
 
     Raises:
         DovetailError: the journal cannot be read, or there is no such episode.
@@ -186,7 +183,7 @@ def episode(path: Path, which: str) -> tuple[int, EpisodeRecord]:
 
 
 def read(path: Path) -> Iterator[EpisodeRecord | StateRecord]:
-    """Yield the episodes and states of a journal, oldest first; a warning names what is damaged.
+    """Yield the episodes and states of a journal, oldest first; damage is logged.
 
     Raises:
         DovetailError: there is no journal at ``path``.
@@ -200,7 +197,7 @@ def read(path: Path) -> Iterator[EpisodeRecord | StateRecord]:
 
 
 def entries(path: Path) -> Iterator[Written | Damage]:
-    """Yield the records of a journal and what is damaged, in the order of the file.
+    """Yield the records of a journal, and its damage, in the order of the file.
 
     Raises:
         DovetailError: there is no journal at ``path``.
@@ -223,7 +220,7 @@ def entries(path: Path) -> Iterator[Written | Damage]:
 
 
 def _inside(folder: Path) -> str:
-    """Return which journals are in a folder that was named in place of one."""
+    """Return the hint for a folder named in place of a journal."""
     found = sorted(folder.glob("*.journal"))
     if not found:
         return "; name a file in it"
@@ -231,7 +228,7 @@ def _inside(folder: Path) -> str:
 
 
 def version(path: Path) -> int:
-    """Return the version of a journal's format; an empty file has the present one.
+    """Return the version of a journal's format; an empty file has the current one.
 
     Raises:
         OSError: it cannot be read.
@@ -260,7 +257,7 @@ def _checked(found: Iterator[Entry | Damage]) -> Iterator[Written | Damage]:
 
 
 def _version_1(path: Path) -> Iterator[Written | Damage]:
-    """Read four bytes of length (big-endian) and a map, again and again; nothing is checked."""
+    """Read records without checksums: four bytes of length (big-endian) and a map."""
     size, end, number = path.stat().st_size, 0, 0
     with path.open("rb") as file:
         while end < size:
@@ -281,21 +278,19 @@ def _version_1(path: Path) -> Iterator[Written | Damage]:
 
 
 def merge(journals: Sequence[Path], to: Path, *, dealt: bool = False) -> None:
-    """Write the episodes and states of several journals into one, by their times, whole or not at
-    all.
+    """Merge the episodes and states of several journals by time, atomically.
 
-    Records of the others that ``to`` has already are skipped, so a merge may be repeated.
+    Records that ``to`` already has are skipped, so a merge can be repeated.
 
     Args:
-        journals: those that are read.
-        to: where to write; may be one of them.
-        dealt: the episodes of one experiment were dealt to several brokers. What one of them
-            recorded and told no one of before it was lost, another has played again: only one of
-            the two is written.
+        journals: the journals to read.
+        to: the target, which may be one of them.
+        dealt: True if one experiment's episodes were dealt to several brokers.  An episode that a
+            lost broker recorded unreported was played again by another, so only one is kept.
 
     Raises:
         DovetailError: one of them cannot be read, or is not a journal.
-        OSError: it cannot be written.
+        OSError: the target cannot be written.
     """
     known = {_digest(record) for record in read(to)} if to in journals else set()
 
@@ -309,7 +304,7 @@ def merge(journals: Sequence[Path], to: Path, *, dealt: bool = False) -> None:
 
 
 def _once(records: Iterable[AnyRecord]) -> Iterator[AnyRecord]:
-    """Yield the records without a second result of the same episode."""
+    """Yield the records without further results of the same episode."""
     found: set[tuple[str, int]] = set()
     for record in records:
         if isinstance(record, EpisodeRecord) and not record.result.will_retry:
@@ -326,7 +321,7 @@ def _digest(record: AnyRecord) -> bytes:
 
 
 def write(to: Path, records: Iterable[AnyRecord]) -> None:
-    """Write a journal of these records, whole or not at all.
+    """Write a journal of these records atomically.
 
     Raises:
         OSError: it cannot be written.
@@ -349,5 +344,5 @@ def write(to: Path, records: Iterable[AnyRecord]) -> None:
 
 
 def private(path: str, flags: int) -> int:
-    """Open a file as ``open`` does; one that is made is readable for its user alone."""
+    """Open a file as ``os.open`` does; a new one is private to its user."""
     return os.open(path, flags, 0o600)

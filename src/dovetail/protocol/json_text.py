@@ -1,5 +1,4 @@
-"""JSON that any reader accepts: RFC 8259 has neither NaN nor ∞, which Python's writer lets
-through."""
+"""Writes JSON that any reader accepts: RFC 8259 lacks NaN and ∞, which Python would write."""
 
 from __future__ import annotations
 
@@ -12,13 +11,12 @@ from typing import Any
 def write(
     value: Any, indent: int | None = None, default: Callable[[Any], Any] | None = None
 ) -> str:
-    """Return a value as JSON in ASCII.  A number that JSON lacks is written as null, as msgspec
-    does.
+    """Return a value as JSON in ASCII, with null for NaN and ∞, as msgspec does.
 
     Args:
-        value: maps with keys of text, lists, texts, numbers, booleans and None.
-        indent: spaces for each level; all in one line if None.
-        default: returns what to write for any other value.
+        value: maps with text keys, lists, texts, numbers, booleans and None.
+        indent: spaces per level; None for a single line.
+        default: returns the replacement of any other value.
 
     >>> write({"low": float("-inf"), "high": 1.5})
     '{"low": null, "high": 1.5}'
@@ -26,12 +24,12 @@ def write(
     text = json.JSONEncoder(allow_nan=False, indent=indent, default=default).encode
     try:
         return text(value)
-    except ValueError:  # the usual case needs no copy
+    except ValueError:  # rare, so that usually no copy is made
         return text(_finite(value, default))
 
 
 def option(value: Any) -> str:
-    """Return a value as an option on a command line is written: JSON, and ``Infinity`` for ∞.
+    """Return a value as written for an option of a command: JSON, with ``Infinity`` for ∞.
 
     >>> option([1, float("inf")])
     '[1, Infinity]'
@@ -40,7 +38,7 @@ def option(value: Any) -> str:
 
 
 def plain(value: Any) -> bool:
-    """Return whether a value has only what JSON has, or ±∞; NaN is not among it (S4.5)."""
+    """Return whether a value has a JSON form, apart from ±∞; NaN has none (S4.5)."""
     left = [value]
     while left:
         each = left.pop()

@@ -1,7 +1,7 @@
 """Legal actions as a bit mask: action ``a`` is bit ``a % 8`` of byte ``a // 8``.
 
-A mask of one frame can allow 134 million actions, so whatever only asks about a mask works through
-it piece by piece and builds no list of its actions.
+A mask in a frame can allow 134 million actions, so these functions process it in pieces; only
+``unmask`` builds a list.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.spaces import Discrete, Space
 
 LARGEST = 1 << 17
-"""Bytes of a mask at most: 1,048,576 actions.  More actions are sent as a list."""
+"""Maximum bytes of a mask, for 1,048,576 actions; more are sent as a list."""
 SHOWN = 10
-"""Legal actions that an error names."""
+"""Maximum legal actions that an error names."""
 _PIECE = 4096
-"""Bytes that are looked at together."""
+"""Bytes of a piece."""
 
 
 def mask(actions: Iterable[int], n: int) -> bytes:
@@ -35,10 +35,10 @@ def mask(actions: Iterable[int], n: int) -> bytes:
 
 
 def unmask(mask: bytes) -> list[int]:
-    """Return the actions of a mask in rising order.
+    """Return the actions of a mask in ascending order.
 
     Raises:
-        ProtocolError: code ``limit``: the mask is larger than the contract allows.
+        ProtocolError: ``limit``: the mask is too large.
 
     >>> unmask(b"\\x01\\x02")
     [0, 9]
@@ -61,7 +61,7 @@ def empty(mask: bytes) -> bool:
 
 
 def count(mask: bytes) -> int:
-    """Return how many actions a mask has.
+    """Return the number of actions in a mask.
 
     >>> count(b"\\x01\\x07")
     4
@@ -70,10 +70,10 @@ def count(mask: bytes) -> int:
 
 
 def nth(mask: bytes, place: int) -> int:
-    """Return the action at a place in the rising order of a mask's actions.
+    """Return a mask's action by its index in ascending order.
 
     Raises:
-        IndexError: there are not so many.
+        IndexError: there are fewer actions.
 
     >>> nth(b"\\x01\\x07", 3)
     10
@@ -87,7 +87,7 @@ def nth(mask: bytes, place: int) -> int:
 
 
 def shown(legal: list[int] | bytes) -> str:
-    """Return the first legal actions for an error, and how many there are if it leaves some out.
+    """Return the first legal actions for an error, with the total if some are left out.
 
     >>> shown([3, 4]), shown(bytes([255, 255]))
     ('3, 4', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (16 in all)')
@@ -101,10 +101,10 @@ def shown(legal: list[int] | bytes) -> str:
 
 
 def problem(mask: bytes, space: Space) -> str | None:
-    """Return what is wrong with the mask of a seat to act, if something is.
+    """Return what is wrong with the mask of a seat to act; None if it is valid.
 
     Args:
-        mask: of any size.
+        mask: a mask of any size.
         space: the seat's action space.
     """
     size = len(mask)
@@ -118,20 +118,18 @@ def problem(mask: bytes, space: Space) -> str | None:
 
 
 def outside(legal: list[int] | bytes, space: Space) -> int | None:
-    """Return one of the legal actions, at least one, that the action space does not have; None if
-    it has all.
+    """Return a legal action outside the action space; None if all of the one or more are inside.
 
     >>> outside([3, 9999], Discrete(48)), outside(bytes([1]), Discrete(2, start=1))
     (9999, 0)
     """
     ends = _ends(legal) if isinstance(legal, bytes) else (min(legal), max(legal))
-    # The actions that are integers are those of a range, so that what lies between its members is
-    # in it.
+    # Integer actions form a range, so that it is enough to check both ends.
     return next((action for action in ends if not space.contains(action)), None)
 
 
 def _ends(mask: bytes) -> tuple[int, int]:
-    """Return the lowest and the highest action of a mask."""
+    """Return a mask's lowest and highest action."""
     last = len(mask.rstrip(b"\0")) - 1
     return nth(mask, 0), 8 * last + mask[last].bit_length() - 1
 

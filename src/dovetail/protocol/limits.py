@@ -1,9 +1,9 @@
 """Limits on frames, checked on the bytes before anything is decoded.
 
-A cheap upper bound comes first: a frame of n bytes holds at most n values, and cannot be nested
-deeper than the number of its bytes that could open a map or an array.  Only a frame that fails
+A cheap upper bound comes first: a frame of n bytes has at most n values, and cannot be nested
+deeper than the number of its bytes that could open a map or an array.  Only a frame that exceeds
 the bound is walked through, without building any value.  A long frame often has few values, such as
-one tensor, so it is walked through first if that ends soon.
+a single tensor, so the walk is tried first and given up after a few values.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dovetail.protocol.messages import Limits
 
 _NOT_OPENING = bytes(b for b in range(256) if not (0x80 <= b <= 0x9F or 0xDC <= b <= 0xDF))
 
-# Bytes of length that follow a header, for headers of values that hold no other value.
+# Number of length bytes after a header, for values that contain no other.
 _LENGTH_BYTES = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
 _EXTENSIONS = (0xC7, 0xC8, 0xC9)
-# Bytes that follow a header in values of fixed size.
+# Number of bytes after a header, for values of fixed size.
 _FIXED = {
     **dict.fromkeys([*range(0x80), *range(0xE0, 0x100)], 0),
     **{0xA0 + n: n for n in range(32)},
@@ -24,19 +24,19 @@ _FIXED = {
     **{0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8},
     **{0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17},
 }
-# The same with the header, by header; 0 where that does not say it.
+# The same with the header, by header byte; 0 if the size is not fixed.
 _SIZES = tuple(_FIXED[byte] + 1 if byte in _FIXED else 0 for byte in range(256))
-# Bytes of length, and values per entry, of arrays and maps with a long header.
 LONG, FEW = 4096, 64
-"""Bytes of a long frame, and the number of values that are few in it."""
+"""Bytes from which a frame is long, and values after which its first walk is given up."""
 
+# Number of length bytes, and values per entry, of arrays and maps with a long header.
 _CONTAINERS = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
 
 
 def check(frame: bytes, limits: Limits) -> None:
-    """Accept ``frame`` if it is one MessagePack value within ``limits``.
+    """Check that ``frame`` is one MessagePack value within ``limits``.
 
-    A frame that passes may still be malformed; it then costs its reader no more than its size.
+    A frame that passes can still be malformed, but then costs its reader no more than its size.
 
     Raises:
         ProtocolError: code ``limit`` or ``malformed``.
@@ -48,15 +48,14 @@ def check(frame: bytes, limits: Limits) -> None:
 
 
 def openings(frame: bytes) -> int:
-    """Return how deep a frame can be at most: how many of its bytes could open a map or an
-    array."""
+    """Return the number of bytes that could open a map or array, a bound of the frame's depth."""
     return len(frame.translate(None, _NOT_OPENING))
 
 
 def walk(frame: bytes, limits: Limits, few: int = 0) -> bool:
-    """Accept a frame that fails the bound, as ``check`` does; errors are those of ``check``.
+    """Walk through a frame, raising as ``check`` does.
 
-    Return False if it has more than ``few`` values, unless that is 0; the others are not seen then.
+    If ``few`` is not 0, stop and return False once there are more values than that.
     """
     if len(frame) > limits.frame:
         raise ProtocolError(
@@ -65,7 +64,7 @@ def walk(frame: bytes, limits: Limits, few: int = 0) -> bool:
     size, most, sizes = len(frame), limits.elements, _SIZES
     position = 0
     elements = 0
-    left = 1  # values still to come in the innermost open container
+    left = 1  # values left in the innermost open container
     outer: list[int] = []  # and in those around it
     while True:
         while left:

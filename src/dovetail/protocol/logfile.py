@@ -1,10 +1,10 @@
-"""A file of checked records: the frame around what the broker writes down.
+"""Files of checked records, for the journal and the write-ahead log.
 
-After a line of text that names the format, a head has the file's own mark: random bytes, which
-begin each record.  The contents of records come from peers, which never learn the mark, so that
-nothing they choose can be taken for a record, whatever is torn or damaged around it.  Then come a
-record's length, its number, a CRC-32 of all that and of its content, and the content.  From one
-mark to the next there is one record, so that reading takes time in proportion to the size.
+A file starts with a line of text that names the format, and a head with the file's own mark: random
+bytes that start each record.  The contents of records come from peers, which never learn the mark,
+so that no content can pass for a record, whatever is torn or damaged around it.  After the mark
+come the record's length, its number, a CRC-32 of all of these and the content, and the content.
+There is one record between two marks, so that reading takes time proportional to the size.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MARK = 16
-"""Bytes of a file's mark."""
+"""Bytes of a mark."""
 _FIELDS = struct.Struct(">IQ")
 _SUM = struct.Struct(">I")
 HEAD = MARK + _FIELDS.size + _SUM.size
 """Bytes before a record's content."""
 _COPY = MARK + _SUM.size
 COPIES = 2
-"""How often the head of a file has its mark, each time with its own checksum."""
+"""Copies of the mark in a file's head, each with its own checksum."""
 MAX_RECORD = 1 << 30
-"""The longest record that is believed."""
+"""Maximum plausible length of a record."""
 HIGHEST = 1 << 62
-"""The highest number of a record that is believed."""
+"""Maximum plausible number of a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A record that is whole."""
+    """A whole record."""
 
     number: int
     start: int
@@ -44,13 +44,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes that are not what was written."""
+    """A range of damaged bytes."""
 
     start: int
     end: int
     what: str
     torn: bool = False
-    """True if this can be the trace of a write that a crash cut short: nothing follows it."""
+    """True if it can be from a write that a crash cut short, since nothing follows it."""
 
     def __str__(self) -> str:
         where = f"byte {self.start}"
@@ -61,11 +61,11 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """How the records of one file are framed.
+    """The framing of a file's records.
 
     Args:
         title: the line that names the format.
-        mark: that of the file.
+        mark: the file's mark.
     """
 
     title: bytes
@@ -78,18 +78,18 @@ class Framing:
         return self.title + copy * COPIES
 
     def pack(self, number: int, data: bytes) -> bytes:
-        """Return a record as it stands in the file."""
+        """Return a record's bytes in the file."""
         start = self.mark + _FIELDS.pack(len(data), number)
         return start + _SUM.pack(zlib.crc32(data, zlib.crc32(start))) + data
 
 
 def new_framing(title: bytes) -> Framing:
-    """Return the framing of a new file, whose mark is drawn by the system."""
+    """Return the framing of a new file, with a random mark from the system."""
     return Framing(title, secrets.token_bytes(MARK))
 
 
 def framing(path: Path, title: bytes) -> Framing | None:
-    """Return the framing of a file, or None if its head is not that of this format.
+    """Return the framing of a file; None if it has no valid head of this format.
 
     Raises:
         OSError: it cannot be read.
@@ -104,10 +104,10 @@ def framing(path: Path, title: bytes) -> Framing | None:
 
 
 def scan(path: Path, title: bytes, *, over: bool = False) -> Iterator[Entry | Damage]:
-    """Yield what a file holds, in order; the numbers of its records rise.
+    """Yield a file's records, in order of rising numbers, and its damage.
 
     Args:
-        path: of the file.
+        path: the file.
         title: the line that names its format.
         over: True if the file was written over an older one, whose rest follows the last record.
 
@@ -155,13 +155,13 @@ def _scan(data: mmap.mmap, size: int, framing: Framing, *, over: bool) -> Iterat
 
 
 def _entry(data: mmap.mmap, start: int, end: int, mark: bytes) -> Entry | None:
-    """Return the record that begins at a position, if it is whole.
+    """Return the record at a position; None if it is not whole.
 
     Args:
         data: the file.
         start: the position.
-        end: where the next mark is, or the end of the file.
-        mark: that of the file.
+        end: the position of the next mark, or the end of the file.
+        mark: the file's mark.
     """
     body = start + HEAD
     if body > end or data[start : start + MARK] != mark:
@@ -177,9 +177,9 @@ def _entry(data: mmap.mmap, start: int, end: int, mark: bytes) -> Entry | None:
 
 
 def _damage(data: mmap.mmap, start: int, end: int, mark: bytes, *, last: bool) -> Damage:
-    """Return what stands between two records, or after the last, and is none.
+    """Describe the bytes between two records, or after the last one.
 
-    Zeros at the end of the file are room that was reserved for more.
+    Zeros at the end of the file are reserved space.
     """
     rest = data[start:end]
     if not last:
@@ -192,16 +192,15 @@ def _damage(data: mmap.mmap, start: int, end: int, mark: bytes, *, last: bool) -
 
 
 MARK_2 = b"\xc1DVR"
-"""The start of each record in files whose marks were all the same."""
+"""The mark of all files of version 2."""
 _HEAD_2 = struct.Struct(">4sIQI")
 
 
 def scan_2(path: Path, title: bytes) -> Iterator[Entry | Damage]:
-    """Yield what a file holds in which all marks are ``MARK_2``; arguments and errors as of
-    ``scan``.
+    """Yield the records of a file of version 2, and its damage; otherwise like ``scan``.
 
-    A peer can have put a mark into the content of a record.  So the length of a record that is not
-    whole is believed, and nothing inside of it is read.
+    A peer can have put the mark into a record's content.  So the length of a damaged record is
+    trusted, and nothing inside it is read.
     """
     with path.open("rb") as file:
         size = file.seek(0, 2)

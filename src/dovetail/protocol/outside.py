@@ -1,4 +1,4 @@
-"""Files that others made, read within limits: how large they are, and how deep."""
+"""Reads other people's files within limits of size and depth."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import msgspec
 from dovetail.protocol.errors import DovetailError
 
 SHORT = 1 << 16
-"""Bytes of a key, a token or a password with its comments."""
+"""Maximum bytes of a file with a key, a token or a password."""
 TEXT = 8 << 20
-"""Bytes of a file that people write."""
+"""Maximum bytes of a file written by hand."""
 LIST = 256 << 20
-"""Bytes of a file with a line for each of many things."""
+"""Maximum bytes of a long list."""
 STATE = 2 << 30
-"""Bytes of a learner's state."""
+"""Maximum bytes of a learner's state."""
 DEPTH = 50
-"""Levels of tables and lists within each other."""
+"""Maximum nesting of tables and lists."""
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
 _PARTS = re.compile(rf"(?<![\w-])(?:{_PART}){{{DEPTH + 1}}}")
-"""The beginning of a key with too many parts."""
+"""The start of a dotted key with too many parts."""
 
 
 def data(path: Path, most: int) -> bytes:
-    """Return the content of a file, if that is not longer than ``most`` bytes; a device never ends.
+    """Return the content of a file of at most ``most`` bytes; a device could be endless.
 
     Raises:
         DovetailError: it is longer.
@@ -53,10 +53,10 @@ def text(path: Path, most: int = TEXT) -> str:
 
 
 def table(path: Path, most: int = TEXT) -> dict[str, Any]:
-    """Return what a file in TOML says, or in JSON if its name ends in .json.
+    """Parse a TOML file, or a JSON file if its name ends in .json.
 
     Raises:
-        DovetailError: it is too long or too deep, or is something else; one line says what.
+        DovetailError: it is too long, too deep, or invalid.
         OSError: it cannot be read.
     """
     kind = "JSON" if path.suffix == ".json" else "TOML"
@@ -76,13 +76,13 @@ def table(path: Path, most: int = TEXT) -> dict[str, Any]:
 
 
 def parsed(given: str) -> dict[str, Any]:
-    """Return what a text in TOML says.
+    """Parse a TOML text.
 
     Raises:
         ValueError: it is not TOML.
         RecursionError: it is too deep.
     """
-    if _PARTS.search(given):  # each part is a level, and costs the parser as much as all before it
+    if _PARTS.search(given):  # each part is a level and costs the parser as much as all before it
         raise RecursionError
     return tomllib.loads(given)
 

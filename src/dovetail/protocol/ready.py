@@ -1,4 +1,4 @@
-"""Types that are complete before threads read values of them."""
+"""Prepares msgspec for types that several threads decode."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import msgspec
 
 
 def ready(*types: Any) -> None:
-    """Complete what msgspec knows of types.
+    """Have msgspec analyse types now, at import.
 
-    It would do so when a value is first read, and crashes the program if two threads read their
-    first at the same time (seen with 0.22).  Called where a type is defined, this happens once, at
-    import.
+    Otherwise it does so when it first decodes a value, and crashes the program if two threads do
+    that at the same time (seen with 0.22).
     """
     for each in types:
         msgspec.msgpack.Decoder(each)

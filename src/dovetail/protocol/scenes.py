@@ -16,7 +16,7 @@ from msgspec import Struct
 from dovetail.protocol.ready import ready
 
 MOST_CHOICES = 1000
-"""With more legal actions ``paths`` should take the place of ``choices``: a frame has limits."""
+"""Legal actions above which ``paths`` should replace ``choices``, since frames are limited."""
 
 
 class Seated(Struct, omit_defaults=True):
@@ -202,7 +202,7 @@ def scene_of(value: Any) -> Scene:
 
 @lru_cache(4096)  # scenes of every turn name their squares
 def square_name(column: int, row: int) -> str:
-    """Return what a square is called, as on a chess board.
+    """Return the name of a square, as on a chess board.
 
     >>> square_name(0, 0), square_name(7, 9), square_name(26, 3)
     ('a1', 'h10', 'aa4')
@@ -211,7 +211,7 @@ def square_name(column: int, row: int) -> str:
 
 
 def column_name(column: int) -> str:
-    """Return what a column is called, as on a chess board.
+    """Return the name of a column, as on a chess board.
 
     >>> column_name(0), column_name(25), column_name(26)
     ('a', 'z', 'aa')
@@ -225,7 +225,7 @@ def column_name(column: int) -> str:
 
 
 def choices_of(scene: Scene, legal: Sequence[Any] | None) -> list[Choice]:
-    """Return a scene's choices, made from ``paths`` if it has those.
+    """Return a scene's choices, built from ``paths`` if it has them.
 
     Args:
         scene: the scene.
@@ -234,7 +234,7 @@ def choices_of(scene: Scene, legal: Sequence[Any] | None) -> list[Choice]:
     Raises:
         ValueError: ``paths`` does not have one row of cells for each legal action.
 
-    A choice that is made is labelled with its cells' names, as ``a1-a4/c4``.
+    The label of a choice built from a path joins the names of its cells, as in ``a1-a4/c4``.
 
     >>> cells = [Cell(0, 0, name="a"), Cell(1, 0, name="b")]
     >>> board = Scene(2, 1, cells, paths=np.array([[1, 0, 1]]))

@@ -9,8 +9,7 @@ T = TypeVar("T")
 
 
 def seated(agents: Sequence[T], shift: int) -> list[T]:
-    """Return the agent of each seat, once all have moved on by ``shift`` seats: agent k is at seat
-    (k + shift) mod seats.
+    """Return the agent of each seat after a shift: agent k is at seat (k + shift) mod seats.
 
     >>> seated(["ada", "bob", "eve"], 1)
     ['eve', 'ada', 'bob']

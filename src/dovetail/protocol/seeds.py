@@ -1,6 +1,6 @@
-"""Seeds: every random choice in the system comes from one of these.
+"""Seeds, from which every random choice in the system is drawn.
 
-The derivation is part of the contract (SPEC.md, Seeds), so that any language can repeat it.
+Their derivation is part of the contract (SPEC.md, Seeds), so that any language can repeat it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def derive(master: int, *path: str | int) -> int:
 
 
 def derived(masters: Iterable[int], kind: str, numbers: Iterable[int]) -> NDArray[np.uint64]:
-    """Return ``derive(master, kind, number)`` for each of some pairs: uint64 [pairs]."""
+    """Return ``derive(master, kind, number)`` for pairs of master and number: uint64 [pairs]."""
     pairs = zip(masters, numbers, strict=True)
     return _numbers([sha256(f"{master}/{kind}/{n}".encode()).digest() for master, n in pairs])
 
 
 def keyed(secret: str, seed: int) -> int:
-    """Return a master of 128 bits, which only who has the secret can derive from a seed.
+    """Return a master seed of 128 bits, derived from a seed and a secret.
 
     >>> keyed("000102030405060708090a0b0c0d0e0f", 0)
     207621355072544417118116023473277185414
@@ -43,19 +43,19 @@ def keyed(secret: str, seed: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SeatSeeds:
-    """The seeds of the seats in the episodes of a run.
+    """The seeds of the seats in a run's episodes.
 
-    By place in the run's list of agents, not by seat: in a round that shares an environment's seed
-    no agent repeats another's luck.
+    They depend on the agent's place in the run's list, not on its seat: in a round that shares an
+    environment's seed, no agent repeats another's luck.
     """
 
     derivation: int
     """1 derives them from the environment's seed, 2 from a master of their own."""
     master: int
-    """Of derivation 2."""
+    """The master seed of derivation 2."""
 
     def one(self, environment: int, index: int, place: int) -> int:
-        """Return the seed of a place in an episode; ``environment`` is the environment's."""
+        """Return the seed of a place in an episode; ``environment`` is the environment's seed."""
         if self.derivation == 1:
             return derive(environment, "seat", place)
         return derive(self.master, "seat", index, place)
@@ -63,7 +63,7 @@ class SeatSeeds:
     def column(
         self, environments: Sequence[int], indices: Sequence[int], seats: Sequence[Sequence[int]]
     ) -> NDArray[np.uint64]:
-        """Return ``one`` of each seat of some episodes: uint64 [episodes, seats]."""
+        """Return ``one`` for the seats of several episodes: uint64 [episodes, seats]."""
         if self.derivation == 1:
             heads = [f"{environment}/seat" for environment in environments]
         else:

@@ -1,9 +1,9 @@
 """The state machines of the contract, as tables.
 
-Everything that decides whether a message fits its state is in this file.  The broker moves its
-states by these tables and by nothing else (``Machine.on``), SPEC.md prints them, and
-tests/broker/test_tables.py tries every message in every state.  A message that a table does not
-name in a state never changes the state; SPEC.md says below the table what its sender gets.
+Which messages a state accepts is decided here and nowhere else.  The broker changes state only
+through these tables (``Machine.on``), SPEC.md prints them, and tests/broker/test_tables.py tries
+every message in every state.  A message that a table does not name for a state leaves the state as
+it is; SPEC.md says below each table what the sender gets.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class RemoteStateError(ProtocolError):
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Machine(Generic[State]):
-    """Something that is in one state of a table at a time."""
+    """A state of a table, and the moves from it."""
 
     __slots__ = ("_table", "state")
 
@@ -144,19 +144,19 @@ class Machine(Generic[State]):
 
 
 def _role(table: Table[State]) -> str:
-    """Return the kind of thing that a table is of."""
+    """Return the name of a table's subject."""
     roles = (("session", SESSION), ("match", MATCH), ("seat", SEAT), ("run", RUN))
     return next((role for role, each in roles if table is each), "machine")
 
 
 def _event(table: Table[State], leads: Mapping[State, State]) -> str:
-    """Return the event that a column was made of."""
+    """Return the event of a column."""
     events = (event for row in table.values() for event in row)
     return next(event for event in events if column(table, event) == leads)
 
 
 def column(table: Table[State], event: str) -> Mapping[State, State]:
-    """Return where an event leads from each state that names it, for ``Machine.move``."""
+    """Return the states that an event leads to, by the state before, for ``Machine.move``."""
     return {state: row[event] for state, row in table.items() if event in row}
 
 

@@ -44,7 +44,7 @@ def pack(array: NDArray[Any]) -> msgspec.msgpack.Ext:
         TypeError: the contract has no such dtype.
     """
     name = _NAMES.get(array.dtype)
-    if name is None:  # of another byte order, if at all
+    if name is None:  # perhaps another byte order
         name = array.dtype.name
         if name not in DTYPES:
             raise TypeError(f"an array of {name} cannot travel; use one of {', '.join(DTYPES)}")
@@ -54,10 +54,9 @@ def pack(array: NDArray[Any]) -> msgspec.msgpack.Ext:
 
 
 def nested(array: NDArray[Any]) -> Any:
-    """Return an array as nested lists; as an empty one if it has no elements.
+    """Return an array as nested lists; an empty list if it has no elements.
 
-    ``tolist`` makes a list for each row of such an array, too: a peer's [2**40, 0] would fill the
-    memory.
+    ``tolist`` would make a list per row even then: a peer's [2**40, 0] would fill the memory.
     """
     return array.tolist() if array.size else []
 
@@ -66,7 +65,7 @@ def unpack(data: memoryview | bytes) -> NDArray[Any]:
     """Return the array in the payload of an extension value.
 
     Raises:
-        ValueError: dtype, shape and number of bytes do not fit one another.
+        ValueError: dtype, shape and number of bytes do not match.
     """
     try:
         name, shape, content = _decoder.decode(data)

@@ -1,5 +1,4 @@
-"""Says in the contract's words what is wrong with a frame: msgspec's errors speak of Python's
-types."""
+"""Errors about frames in the contract's words; msgspec's are about Python types."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ DELIMITER = (
 )
 
 MAX_QUOTED = 40
-"""Characters of a frame's text that a complaint quotes."""
+"""Maximum characters of a frame's text that an error quotes."""
 
 _PLACE = re.compile(r" - at (?:`(?P<key>key)` in )?`\$\.?(?P<path>.*?)`$", re.DOTALL)
 _EXPECTED = re.compile(
@@ -40,11 +39,11 @@ _SIGNS = {">=": "≥", "<=": "≤", ">": ">", "<": "<"}
 
 
 def invalid(text: str, kind: str, accepts: Any) -> str:
-    """Return what is wrong with a frame that is not the message it says.
+    """Return the error for a frame that is not a valid message of its type.
 
     Args:
-        text: msgspec's.
-        kind: the ``type`` of the frame; empty if it has none.
+        text: msgspec's error.
+        kind: the frame's ``type``; empty if it has none.
         accepts: the messages that the reader accepts.
     """
     at = _PLACE.search(text)
@@ -75,7 +74,7 @@ def invalid(text: str, kind: str, accepts: Any) -> str:
 
 
 def unknown_type(text: str, kind: str, accepts: Any) -> str:
-    """Return what is wrong with the ``type`` of a frame; arguments as of ``invalid``."""
+    """Return the error for a frame's ``type``; arguments as for ``invalid``."""
     known = ", ".join(sorted(map(_tag, get_args(accepts))))
     if "missing required" in text:
         return f"the frame has no `type` (S3.3); expected one of {known}"
@@ -85,7 +84,7 @@ def unknown_type(text: str, kind: str, accepts: Any) -> str:
 
 
 def malformed(text: str, frame: bytes) -> str:
-    """Return why a frame is not one well-formed MessagePack value."""
+    """Return the error for a frame that is not one well-formed MessagePack value."""
     if not frame:
         return DELIMITER
     if text == "Input data was truncated":
@@ -131,7 +130,7 @@ def _unfolded(kind: Any) -> list[Any]:
 
 
 def _options(accepts: Any, kind: str, path: str) -> list[str]:
-    """Return the words that a place of a message may have."""
+    """Return the words that are allowed at a place of a message."""
     here = [each for each in _unfolded(accepts) if accepts is not Any and _tag(each) == kind]
     for step in re.findall(r"[^.\[\]]+", path):
         following: list[Any] = []
