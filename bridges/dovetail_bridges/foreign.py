@@ -80,6 +80,16 @@ class Foreign(Environment[C]):
             self._copies = self._are_seen_to_step()
         return self._copied() if self._copies else self._played_again()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickled copy is played again from."""
+        kept = ("configuration", "_seed", "_log", "_shown")
+        return {each: vars(self)[each] for each in kept if each in vars(self)}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        vars(self).update(kept)
+        if "_seed" in kept:
+            vars(self).update(vars(self._played_again()))
+
     def _copied(self) -> Self:
         made = object.__new__(type(self))
         vars(made).update(copy.deepcopy(vars(self)))

@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -159,6 +159,34 @@ def test_who_waits_for_a_partner_is_told_that_it_is_not_its_turn() -> None:
         assert end["metadata"]["outcome"] == [1.0, 0.0]
 
 
+def test_a_client_that_gives_up_waiting_is_not_an_answer_behind() -> None:
+    """As of 0.3, whose client keeps its socket after ``message_timeout_s``."""
+    with (
+        served([0, 1]) as at,
+        connect(f"{at}/table-0/seat-0/ws") as first,
+        connect(f"{at}/table-0/seat-1/ws") as second,
+    ):
+        for _ in range(3):
+            second.send(json.dumps({"type": "reset", "data": {}}))
+            with pytest.raises(TimeoutError):
+                second.recv(0.2)
+        assert ask(first, "reset")["data"]["observation"]["your_turn"]
+        second.send(json.dumps({"type": "reset", "data": {}}))
+        with pytest.raises(TimeoutError):  # the game has begun, with the other's decision
+            second.recv(0.2)
+        second.send(json.dumps({"type": "reset", "data": {}}))
+        first.send(json.dumps({"type": "step", "data": {"action": 2}}))
+        seen = json.loads(second.recv(30))["data"]
+        assert (seen["reward"], seen["observation"]["your_turn"]) == (None, True)
+        second.send(json.dumps({"type": "step", "data": {"action": 1}}))
+        assert json.loads(first.recv(30))["data"]["observation"]["your_turn"]
+        with pytest.raises(TimeoutError):
+            second.recv(0.2)
+        first.send(json.dumps({"type": "step", "data": {"action": 1}}))
+        again = ask(second, "step", action=None)["data"]["observation"]
+        assert (again["turn"], again["your_turn"]) == (3, True)
+
+
 def test_a_lost_client_may_come_back_to_its_game() -> None:
     with served([0, 1], back=30.0) as at, connect(f"{at}/seat-1/ws") as second:
         with connect(f"{at}/seat-0/ws", close_timeout=0.1) as first:
@@ -186,8 +214,9 @@ def test_a_session_too_many_is_told_so_unasked_and_a_seat_becomes_free() -> None
                     second.recv(10)
 
         def free() -> bool:
-            with connect(f"{at}/ws") as third:
+            with suppress(ConnectionClosed), connect(f"{at}/ws") as third:  # full, and gone
                 return bool(ask(third, "reset")["type"] == "observation")
+            return False
 
         assert _until(free, bool)
 

@@ -40,6 +40,7 @@ class Game:
     """
 
     def __init__(self, text: str) -> None:
+        self._text = text
         self._rules = read(text)
         defined = {rule.head.relation for rule in self._rules}
         for name in ("legal", "next", "terminal", "goal"):
@@ -71,6 +72,10 @@ class Game:
         """True if players see only what `sees` says (GDL-II)."""
         self._first = frozenset(fact[0] for fact in self.facts("init"))
         self.prover.sample = Relation((each,) for each in self._first)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the text alone: a prover is functions, which cannot be pickled."""
+        return Game, (self._text,)
 
     def facts(self, name: str) -> set[Fact]:
         """Return the facts of a relation that is the same in every state.
@@ -179,6 +184,10 @@ class State:
         self.true = true
         self._true = Relation((each,) for each in true)
         self._tables: dict[object, Any] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what is true; the answers proved so far are left out."""
+        return State, (self.game, self.true)
 
     def _proof(self, **given: Relation) -> Proof:
         tables: tuple[dict[object, Any], ...] = (self.game.prover.fixed, self._tables, {})

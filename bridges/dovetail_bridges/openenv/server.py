@@ -270,6 +270,7 @@ class OpenEnvServer:
                 if said["type"] == "websocket.disconnect":
                     raise _Gone(said.get("code"))
                 await heard.put(said.get("text") or said.get("bytes") or "")
+                session.replace()
 
         try:
             async with asyncio.TaskGroup() as group:

@@ -52,9 +52,11 @@ class Session:
         self._before = 0
         """The last game that ended before this session, or that this session has seen end."""
         self._begun = False
-        """True once this session has begun a game."""
+        """True once the client has heard of the game that it asked for."""
         self._tried = 0
         self._changed = asyncio.Event()
+        self._replaced = False
+        """True if the client has sent another request since the one that is being answered."""
 
     @contextmanager
     def attending(self) -> Iterator[None]:
@@ -68,12 +70,18 @@ class Session:
         with self.table.watch(self.seat, told):
             yield
 
+    def replace(self) -> None:
+        """Leave a request unanswered if others must act first: the client has sent another."""
+        self._replaced = True
+        self._changed.set()
+
     async def answer(self, request: Request) -> str | None:
-        """Return the answer to a request; None if it has none.
+        """Return the answer to a request; None if it has none, or the next one has replaced it.
 
         Raises:
             WireError: the request is refused.
         """
+        self._replaced = False
         try:
             match request.kind:
                 case "reset":
@@ -95,22 +103,26 @@ class Session:
         if game > self._before and end is None:
             self.table.resign(self.seat)
 
-    async def _reset(self, seed: int | None, episode: str | None) -> str:
+    async def _reset(self, seed: int | None, episode: str | None) -> str | None:
         limit = self._limit()
         game, _, end = self.table.look(self.seat)
         if game and end is None and self._begun:  # in mid-game: it is lost
             self.table.resign(self.seat)
             game, _, end = await self._look(limit)
+            if end is None and self._replaced:
+                return None
         resumed = bool(game) and end is None and not self._begun
+        self._begun = False
         if not resumed:
             self._before = game
             self.table.again(self.seat, seed=seed, wait=0.0)
-        self._begun = True
         self.episode = episode or secrets.token_hex(8)
         self.steps = self._tried = 0
-        return await self._view(limit, reward=False)
+        seen = await self._view(limit, reward=False)
+        self._begun = seen is not None
+        return seen
 
-    async def _step(self, action: Any) -> str:
+    async def _step(self, action: Any) -> str | None:
         if not self._begun:
             raise WireError("EXECUTION_ERROR", "no episode has begun; send reset first")
         limit = self._limit()
@@ -134,9 +146,12 @@ class Session:
         self.steps += 1
         return await self._view(limit)
 
-    async def _view(self, limit: float, *, reward: bool = True) -> str:
-        """Return the seat's next decision or the end, or after a while that others must act."""
+    async def _view(self, limit: float, *, reward: bool = True) -> str | None:
+        """Return the seat's next decision or the end, or after a while that others must act; None
+        if another request replaces this one before."""
         _, decision, end = await self._look(limit)
+        if decision is None and end is None and self._replaced:
+            return None
         earned = decision.reward if decision is not None else 0.0
         return self._seen(decision, end, earned if reward else None)
 
@@ -145,15 +160,16 @@ class Session:
         return asyncio.get_running_loop().time() + self.rules.longest
 
     async def _look(self, limit: float) -> tuple[int, Decision | None, End | None]:
-        """Return what the table says as soon as the seat must act or its game is over, or at the
-        limit."""
+        """Return what the table says as soon as the seat must act or its game is over, another
+        request replaces this one, or at the limit."""
         loop = asyncio.get_running_loop()
         late = loop.call_at(limit, self._changed.set)
         try:
             while True:
                 self._changed.clear()  # a change after the look sets it again
                 seen = self.table.look(self.seat, since=self._before)
-                if seen[1] is not None or seen[2] is not None or loop.time() > limit - EARLY:
+                told = seen[1] is not None or seen[2] is not None
+                if told or self._replaced or loop.time() > limit - EARLY:
                     return seen
                 await self._changed.wait()
         finally:

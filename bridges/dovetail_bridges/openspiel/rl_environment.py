@@ -56,9 +56,6 @@ class Environment:
         discount: float = 1.0,
     ) -> None:
         games.library()  # says what to install
-        from open_spiel.python import rl_environment
-
-        self._theirs = rl_environment
         kind: type[Rules] = plugins.find("environment", game) if isinstance(game, str) else game
         self.name = type_name(kind)
         self._rules = kind(
@@ -106,7 +103,7 @@ class Environment:
         seed = derive(self._seed, "episode", self._index)
         self._index += 1
         self._take(self._rules.start(seed))
-        return self._step(self._theirs.StepType.FIRST, None, None)
+        return self._step("FIRST", None, None)
 
     def step(self, actions: list[int]) -> Any:
         """Apply actions, one for the seat to act or one for each seat of the game; return a
@@ -138,11 +135,9 @@ class Environment:
         rewards = [0.0] * self.num_players
         for view in turn.seats:
             rewards[view.seat] += float(view.reward)
-        kinds = self._theirs.StepType
         discount = 0.0 if turn.terminated else self._discount
-        return self._step(
-            kinds.LAST if self._over else kinds.MID, rewards, [discount] * self.num_players
-        )
+        kind = "LAST" if self._over else "MID"
+        return self._step(kind, rewards, [discount] * self.num_players)
 
     def observation_spec(self) -> dict[str, Any]:
         """Return the shapes of an observation."""
@@ -189,7 +184,9 @@ class Environment:
                 )
         return found
 
-    def _step(self, kind: Any, rewards: list[float] | None, discounts: list[float] | None) -> Any:
+    def _step(self, kind: str, rewards: list[float] | None, discounts: list[float] | None) -> Any:
+        from open_spiel.python import rl_environment as theirs
+
         to_act = self._turn.to_act
         player = TERMINAL if self._over else to_act[0] if len(to_act) == 1 else SIMULTANEOUS
         observations = {
@@ -198,4 +195,4 @@ class Environment:
             "current_player": player,
             "serialized_state": [],
         }
-        return self._theirs.TimeStep(observations, rewards, discounts, kind)
+        return theirs.TimeStep(observations, rewards, discounts, theirs.StepType[kind])
