@@ -11,6 +11,7 @@ from tests.broker.mishaps import Faults
 from tests.broker.simulator import Simulator
 
 from dovetail import Agent, Environment, InProcess, Spec, Turn, View
+from dovetail.broker.runs import stacked
 from dovetail.peer.agents.agent import Decision
 from dovetail.peer.agents.agent import End as Ended
 from dovetail.peer.agents.host import AgentHost
@@ -55,6 +56,15 @@ class Dice(Environment):
         to_act = [s for s in range(3) if number >> s & 1]
         views = [View(s, self.seed % 1000 + s, [0, 1, 2, 3][: 1 + s], 0.5) for s in to_act]
         return Turn(to_act=to_act, seats=views)
+
+
+class Same(Dice):
+    """The same with equal actions for all, so that it is played in groups."""
+
+    name = "dice"
+
+    def init(self) -> Spec:
+        return Spec(seats=3, observation_spaces=[Discrete(1 << 20)], action_spaces=[Discrete(4)])
 
 
 class StackArrays:
@@ -139,6 +149,8 @@ class Script:
                     out += self.answered(message.body)
                 case m.Episode():
                     self.episodes[message.episode] = message
+                case m.Episodes():
+                    self.episodes.update({each.episode: each for each in message.results})
                 case m.Done():
                     self.done.append(message)
         return out
@@ -149,16 +161,13 @@ class Script:
             substitute = self.options.get("on_agent_lost") == "substitute"
             if len(self.instances) < 3 + substitute:
                 return [self.ask(m.ExperimentCreate(self.next, "gambler", seed=1))]
+            usual = {"episodes": EPISODES, "seed": 5, "concurrency": 2, "check": True}
             run = m.Run(
                 self.next,
                 "dice",
                 list(self.instances[:3]),
                 substitutes=list(self.instances[3:]),
-                episodes=EPISODES,
-                seed=5,
-                concurrency=2,
-                check=True,
-                **self.options,
+                **{**usual, **self.options},
             )
             return [self.ask(run)]
         self.runs.append(body["run"])
@@ -321,3 +330,54 @@ def test_invariants_hold_under_ten_thousand_schedules(reference: Reference) -> N
     reasons = Counter(play(seed, reference) for seed in range(10_000, 20_000))
     print(dict(reasons))
     assert reasons["finished"] > 1000
+
+
+def learner(heard: list[list[Any]]) -> type[Agent]:
+    class Learner(Agent):
+        """Learns from all of its episodes at once: what it has heard decides what it plays."""
+
+        name = "gambler"
+        capacity = 0
+
+        def step(self, turn: Decision) -> Any:
+            mine = heard[turn.seat.seat]
+            mine.append((turn.seed, turn.turn, turn.reward))
+            assert turn.legal is not None
+            return turn.legal[derive(len(mine), repr(mine[-1])) % len(turn.legal)]
+
+        def end(self, end: Ended) -> None:
+            heard[end.seat.seat].append((end.total, end.reason))
+
+    return Learner
+
+
+def learned(seed: int, faults: Faults) -> list[list[Any]]:
+    """Return what three learners in two programs hear of groups in three others."""
+    simulator = Simulator(seed, faults)
+    heard: list[list[Any]] = [[], [], []]
+    options = {"stacked": True, "concurrency": 12, "episodes": 100, "check": None}
+    script = Script(**options)
+    for _ in range(2):
+        simulator.add(lambda: AgentHost([learner(heard)]), mortal=False)
+    for _ in range(3):
+        simulator.add(lambda: EnvironmentHost([Same]), mortal=False)
+    simulator.run(lambda: len(simulator.core.broker.sessions) == 5, 60.0)
+    simulator.add(lambda: script, mortal=False)
+    simulator.run(lambda: bool(script.done), 5000.0)
+    assert [each.reason for each in script.done] == ["finished"]
+    assert len(script.episodes) == 100
+    simulator.faulty = False
+    simulator.run(lambda: False, 60.0)  # the last of them are heard of
+    return heard
+
+
+@pytest.mark.parametrize(
+    "faults", [Faults(delay=2.0), Faults(delay=1.0, kill=0.01, outage=1.0)], ids=["delays", "kills"]
+)
+def test_groups_that_learn_repeat_whoever_answers_first(
+    monkeypatch: pytest.MonkeyPatch, faults: Faults
+) -> None:
+    monkeypatch.setattr(stacked, "PAIR", 8)  # three groups of four slots
+    heard = [learned(seed, faults) for seed in range(5)]
+    assert all(len(each) > 100 for each in heard[0])
+    assert all(each == heard[0] for each in heard)

@@ -16,6 +16,7 @@ from dovetail.broker.durable import snapshot
 from dovetail.broker.matches.stack_arrays import StackArrays
 from dovetail.broker.matches.stack_decode import _difference, problem
 from dovetail.broker.rules.legality import chosen
+from dovetail.broker.runs import stacked
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
@@ -580,6 +581,21 @@ def test_a_large_run_over_sockets_has_two_groups() -> None:
     table = Stack(episodes=900, concurrency=513)
     other = table.environment.hears(m.Open)
     assert (table.opened.slots, other.slots) == (257, 256)
+
+
+@pytest.mark.parametrize(("programs", "groups"), [(1, 2), (2, 2), (3, 3), (5, 4)])
+def test_a_run_has_a_group_for_each_environment_of_256_slots_or_more(
+    programs: int, groups: int
+) -> None:
+    table = Stack()
+    for number in range(1, programs):
+        Voice(table, "environment", f"more-{number}", m.Offer("game", stacked=True))
+    core = table.core
+    [run] = core.runs
+    peers = core.runs.matches.with_room(run.asked, stacked=True)
+    found = stacked.groups(run.asked, run.agents, peers, 1027)
+    assert (len(peers), len(found), sum(found)) == (programs, groups, 1027)
+    assert max(found) - min(found) < 2
 
 
 def test_a_smaller_run_over_sockets_has_one_group() -> None:

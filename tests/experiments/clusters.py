@@ -1,6 +1,7 @@
 """A Ray cluster of three nodes on this host, as a program: its address on stdout, orders on stdin.
 
-``kill`` kills the raylet of the oldest node but the head, ``add`` adds a node; a line answers each.
+``kill`` kills the raylet of the oldest node but the head, ``head`` all of the head, ``add`` adds a
+node; a line answers each.
 """
 
 from __future__ import annotations
@@ -86,6 +87,8 @@ def main() -> None:
     for line in sys.stdin:
         if line.strip() == "kill":
             nodes.pop(0).kill_raylet(check_alive=False)
+        elif line.strip() == "head":
+            made.head_node.kill_all_processes(check_alive=False, allow_graceful=False)
         else:
             nodes.append(add(node_ip_address=next(addresses), **each))
             made._wait_for_node(nodes[-1], timeout=WAIT)

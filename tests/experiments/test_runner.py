@@ -13,9 +13,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from msgspec import structs
 
 from dovetail import Experiment
 from dovetail.broker.shell.serve import serve
@@ -25,13 +27,13 @@ from dovetail.peer.agents.random_agent import Random as RandomAgent
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode
 from dovetail_agents.general.td import TD
-from dovetail_experiments.files.file import read, text
+from dovetail_experiments.files.file import ProcessesPart, read, text
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import Records, read_state
 from dovetail_experiments.records.store import Store
 from dovetail_experiments.reports import report
 from dovetail_experiments.reports.reporting import AGAIN
-from dovetail_experiments.stages import places, trials
+from dovetail_experiments.stages import places, processes, trials
 from dovetail_experiments.stages.playing import Playing
 from dovetail_experiments.stages.processes import Processes
 from dovetail_experiments.stages.runner import (
@@ -393,6 +395,45 @@ def test_a_broker_that_hangs_is_given_up(small: Path) -> None:
             DovetailError, match=r"silent for 2 s; check whether it is still running$"
         ):
             place.seat(file, {})
+
+
+def test_each_program_of_the_environment_is_awaited(small: Path) -> None:
+    """How a run is split in groups, and so what a learner learns, follows from their number."""
+    file = read(small)
+    file = structs.replace(file, processes=ProcessesPart(environments=2), agents={})
+    there = {"environments": [{"name": "connect_four"}], "agents": []}
+    experiment = cast("Any", SimpleNamespace(catalogue=lambda: there))
+    place = places.Deployment(experiment, "connect_four", {}, lambda: None, "", {"broker": 1})
+    file = structs.replace(file, phases=[], evaluations=[], tournaments=[])
+    assert places.missing(file, place) == [
+        "the environment 'connect_four' (1 of 2 programs offer it)"
+    ]
+    there["environments"] *= 2
+    assert places.missing(file, place) == []
+
+
+def test_a_program_that_is_stopped_for_seconds_counts_as_ended(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "FROZEN", 0.3)
+    with places.own_processes(read(small)) as place:
+        name = next(each for each in place.pids if each.startswith("agent-"))
+
+        def stop(number: signal.Signals, states: str) -> None:
+            os.kill(place.pids[name], number)
+            status = Path(f"/proc/{place.pids[name]}/stat")
+            while status.read_text().rpartition(") ")[2][0] not in states:
+                time.sleep(0.01)
+            place.check()
+
+        for _ in range(2):  # the second time counts from its own beginning
+            stop(signal.SIGSTOP, "T")
+            stop(signal.SIGCONT, "SRD")
+            time.sleep(0.4)
+        stop(signal.SIGSTOP, "T")
+        time.sleep(0.4)
+        with pytest.raises(DovetailError, match=f"process of {name} was stopped by SIGSTOP"):
+            place.check()
 
 
 @pytest.mark.parametrize(

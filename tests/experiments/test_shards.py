@@ -19,6 +19,7 @@ from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.journal import episodes, uncounted
 from dovetail.protocol.messages import Episode
 from dovetail_experiments.records.records import Records
+from dovetail_experiments.stages.playing import Playing
 from dovetail_experiments.stages.runner import ExecutionResult, RunnerOptions, execute
 from dovetail_experiments.stages.shards import Shard, Shards
 from dovetail_experiments.stages.trials import execute as execute_all
@@ -152,6 +153,31 @@ def test_killed_and_resumed_in_shards_it_is_as_with_one_broker(
     assert len(counted) == 41 + 3 * 30
     of_last = [record for record in counted if record.label.startswith("1/3/")]
     assert sorted(record.result.index for record in of_last) == list(range(30))
+
+
+def test_an_agent_that_is_stopped_does_not_forfeit(
+    dealt: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    dice = '[agents.dice]\ntype = "random"\n'
+    dealt.write_text(FILE.replace(f"{dice}hosted = true\n", dice))
+    whole = execute(dealt, out=tmp_path / "whole", options=RunnerOptions(in_process=True, shards=1))
+    poll = Playing._poll
+    stopped: list[int] = []
+
+    def stopping(playing: Playing, job: Any, *more: Any) -> bool:
+        took = poll(playing, job, *more)
+        if job.over and not stopped:
+            assert playing._place.shards is not None
+            stopped.append(playing._place.shards.all[1].pids["agent-dice"])
+            os.kill(stopped[0], signal.SIGSTOP)
+        return took
+
+    monkeypatch.setattr(Playing, "_poll", stopping)
+    found = execute(dealt, out=tmp_path / "dealt")
+    assert "shard 2 is lost" in caplog.text
+    assert "the process of agent-dice was stopped by SIGSTOP" in caplog.text
+    assert stored(found) == stored(whole)
+    end_of(stopped[0])
 
 
 @pytest.mark.slow

@@ -58,6 +58,8 @@ STOP = 10.0
 """Seconds that a host has to hand over a part of a file, or to remove its files."""
 AHEAD = 4
 """Yielded values of a piece that wait to be fetched before it pauses."""
+SIGNALLED = re.compile(" was (ended|stopped) by ")
+"""How the end of a program reads if a signal was its cause."""
 CURRENT = "ray/ray_current_cluster"
 """The file below the temporary folder with the address of this machine's cluster."""
 
@@ -456,7 +458,7 @@ class RayHost:
         for text in ended.values():
             line = f"{text.partition('; its log')[0]} (on node {self.node})"
             # By a signal it was ended from outside, and may live elsewhere; a code is its own.
-            raise HostLost(line) if " was ended by " in line else DovetailError(line)
+            raise HostLost(line) if SIGNALLED.search(line) else DovetailError(line)
 
     def halt(self) -> None:
         """Begin to stop the programs, without waiting for them."""

@@ -179,12 +179,6 @@ class _Placing:
         actors = [each for each in programs if steps_of(each.name) == ("environment",)]
         if len(actors) == 1:
             actors = []
-        if len(actors) > 2 and any(each.stacked for each in self._file.phases):
-            log.warning(
-                "a stacked run plays in at most two environments at a time, so %d of the %d have "
-                "nothing to do in it",
-                *(len(actors) - 2, len(actors)),
-            )
         mine = [each for each in programs if each not in actors]
         number, host = self._ask(msgspec.structs.replace(self._plan, programs=mine), pinned=False)
         place = self._placed(number, host, START)

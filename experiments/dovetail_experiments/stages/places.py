@@ -527,11 +527,15 @@ def _wait(file: ExperimentFile, place: Deployment, timeout: float | None) -> Non
 def missing(file: ExperimentFile, place: Deployment) -> list[str]:
     """Return what a broker does not offer yet, for people."""
     present = place.experiment.catalogue()
-    environments = {each["name"] for each in present["environments"]}
+    # Each of ours must be there: how a run is split in groups follows from how many there are.
+    several = bool(place.pids) and not file.environment.hosted
+    wanted = file.processes.environments if several else 1
+    count = sum(each["name"] == place.environment for each in present["environments"])
     agents = {(each["peer"], each["name"]) for each in present["agents"]}
     found = []
-    if place.environment not in environments:
-        found.append(f"the environment {place.environment!r}")
+    if count < wanted:
+        which = f" ({count} of {wanted} programs offer it)" if wanted > 1 else ""
+        found.append(f"the environment {place.environment!r}{which}")
     for name in file.used():
         offered = offered_name(file.agents[name].type)
         peer = place.peers.get(name)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from dovetail.peer.quoting import file_name
@@ -31,6 +32,8 @@ LISTENS = "broker ready at "
 """The broker's output before its address once it listens."""
 GRACE = 5.0
 """Seconds that a program has to stop before it is killed."""
+FROZEN = 3.0
+"""Seconds for which a program may be stopped by a signal before it counts as ended."""
 ORDINARY = re.compile(
     rf"{LISTENS}|(environment|agent) .+ ready at .+ as |dovetail: waiting for a broker at "
 )
@@ -87,6 +90,8 @@ class Processes:
         self.outside = ""
         """The broker's address for other machines."""
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._frozen: dict[int, float] = {}
+        """By process, since when it was seen to be stopped by a signal."""
         self._guardian = Guardian()
         self._core = core
         self._cores: set[int] | None = None
@@ -206,20 +211,34 @@ class Processes:
             raise DovetailError(text)
 
     def ended(self) -> dict[str, str]:
-        """Return the programs that have ended, and how each did, in one line with its last words
-        and its log."""
+        """Return the programs that have ended, or that a signal has stopped for some seconds, and
+        how each did, in one line with its last words and its log."""
         found = {}
         for name, process in self._running.items():
             code = process.poll()
-            if code is not None:
+            number = 0 if code is not None else self._stopped(process.pid)
+            if code is not None or number:
                 how = (
-                    f"was ended by {_signal(-code)}"
+                    f"was stopped by {_signal(number)}"
+                    if code is None
+                    else f"was ended by {_signal(-code)}"
                     if code < 0
                     else f"ended with code {code}{self._last_words(name)}"
                 )
                 where = f"; its log is {self._log(name)}" if self._kept else ""
                 found[name] = f"the process of {name} {how}{where}"
         return found
+
+    def _stopped(self, process: int) -> int:
+        """Return the signal that has stopped a process for some seconds; 0 if none has."""
+        found = None
+        with suppress(AttributeError, ChildProcessError):  # not on this system; another's child
+            found = os.waitid(os.P_PID, process, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+        if found is None:
+            self._frozen.pop(process, None)
+            return 0
+        now = time.monotonic()
+        return found.si_status if now - self._frozen.setdefault(process, now) >= FROZEN else 0
 
     def kill(self, name: str) -> None:
         """Kill a program with all that it started, at once."""
@@ -244,6 +263,8 @@ class Processes:
         for process in running:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
+                if hasattr(signal, "SIGCONT"):  # one that was stopped hears nothing else
+                    process.send_signal(signal.SIGCONT)
         end = time.monotonic() + GRACE
         for process in running:
             try:

@@ -78,6 +78,8 @@ class ObjectCodec:
                 fields = [within(getattr(each, part)) for part in kind.__struct_fields__]
                 return Ext(_STRUCT, codec.encode([self._names[kind], *fields]))
             if kind not in _CONTAINERS and kind not in self._names:
+                if dataclasses.is_dataclass(kind):  # it would come back as a dict
+                    raise TypeError(f"{kind.__name__} is not in the list of classes")
                 return Ext(_VALUE, codec.encode(each))
             number = numbers.get(id(each))
             if number is None:

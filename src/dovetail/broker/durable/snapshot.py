@@ -18,7 +18,7 @@ from dovetail.broker.matches.instances import Instance
 from dovetail.broker.matches.match import Match, Play
 from dovetail.broker.matches.run import RunState, Schedule
 from dovetail.broker.matches.seat import Seat
-from dovetail.broker.matches.stack import Stack
+from dovetail.broker.matches.stack import Over, Stack
 from dovetail.broker.matches.stack_batch import Asked
 from dovetail.broker.peers.access import Access, Grant
 from dovetail.broker.peers.limits import Allowance
@@ -32,12 +32,13 @@ from dovetail.broker.rules.episode import Episode
 from dovetail.broker.rules.opening import Opening
 from dovetail.broker.runs.episode_migration import Migration
 from dovetail.protocol import messages, spaces
+from dovetail.protocol.seeds import SeatSeeds
 from dovetail.protocol.states import MATCH, RUN, SEAT, SESSION, Machine
 
 _STATE = (
     *(SeatClock, Ending, Episode, Opening, Instance, Match, Play, Seat, Outbox, Peer),
-    *(Migration, Request, RunState, Schedule, Settings, Machine, Stack, Asked),
-    *(Access, Grant, Allowance),
+    *(Migration, Request, RunState, Schedule, Settings, Machine, Stack, Over, Asked),
+    *(Access, Grant, Allowance, SeatSeeds),
 )
 _CLASSES = {
     **{f"broker.{kind.__name__}": kind for kind in _STATE},

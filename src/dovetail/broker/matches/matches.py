@@ -38,10 +38,15 @@ class Matches(BrokerPart):
         A peer to ``avoid`` is the last resort; ``stacked`` asks for a batched match.
         """
         return min(
-            (peer for peer in self.offering(asked) if self._room(peer, asked.environment, stacked)),
+            self.with_room(asked, stacked=stacked),
             key=lambda each: (each is avoid, len(self._served.get(each, ()))),
             default=None,
         )
+
+    def with_room(self, asked: m.Run, *, stacked: bool) -> list[Peer]:
+        """Return the peers that have room for one more match of a run, or for a group."""
+        name = asked.environment
+        return [peer for peer in self.offering(asked) if self._room(peer, name, stacked)]
 
     def _room(self, peer: Peer, name: str, stacked: bool) -> bool:
         """Return whether a peer can serve another match of an environment, or a batched one."""

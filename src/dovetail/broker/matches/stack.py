@@ -90,6 +90,12 @@ class Stack(Batch):
         """The ``seq`` of each ``init`` to a holder, until it has acted."""
         self.asked: dict[int, Asked] = {}
         """The pending decisions of each holder."""
+        self.overs: list[Over] = []
+        """Ended episodes that were not reported yet."""
+        self.moves = 0
+        """How often it asked its agents or its environment."""
+        self.undecided = False
+        """True from the environment's turns until the agents are asked."""
         self.ending: set[int] = set()
         """Slots whose episode a seat ended in this batch."""
 

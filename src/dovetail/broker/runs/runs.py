@@ -73,8 +73,8 @@ class Runs(BrokerPart):
         run.experiment.held += run.size
         for instance in run.instances():
             instance.runs.add(run.number)
-        server = self.matches.server(run.asked, stacked=True)
-        for slots in groups(run.asked, run.agents, server, matches) or [0] * matches:
+        servers = self.matches.with_room(run.asked, stacked=True)
+        for slots in groups(run.asked, run.agents, servers, matches) or [0] * matches:
             run.short += not self.matches.open(run, now, slots=slots)
 
     # -- matches ---------------------------------------------------------------------------------

@@ -30,9 +30,10 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
 PAIR = 512
-"""Slots from which a run over sockets is split into two batches that are played alternately.
+"""Slots from which a run over sockets is split into groups: two, or one for each program that
+offers its environment, with at least half as many slots.
 
-Below, a second batch costs more than it saves.
+Below, a second group costs more than it saves.
 """
 
 
@@ -52,26 +53,32 @@ def suits(asked: m.Run, agents: list[Instance]) -> bool:
     )
 
 
-def groups(asked: m.Run, agents: list[Instance], peer: Peer | None, most: int) -> list[int]:
+def groups(asked: m.Run, agents: list[Instance], peers: list[Peer], most: int) -> list[int]:
     """Return the number of slots of each group of a run; empty if it is not batched.
 
     Args:
         asked: the requested run.
         agents: its agents, in order.
-        peer: a peer that serves the environment batched; None if there is none.
+        peers: the peers that serve the environment batched.
         most: the maximum number of episodes at once.
     """
-    if peer is None or not suits(asked, agents):
+    if not peers or not suits(asked, agents):
         return []
     slots = min([most, *(agent.offer.capacity for agent in agents if agent.offer.capacity)])
     if slots < 2:
         return []
-    local = peer.outbox.reliable and all(agent.peer.outbox.reliable for agent in agents)
-    return [slots] if local or slots < PAIR else [slots - slots // 2, slots // 2]
+    served = [*peers, *(agent.peer for agent in agents)]
+    if slots < PAIR or all(peer.outbox.reliable for peer in served):
+        return [slots]
+    count = max(2, min(len(peers), 2 * slots // PAIR))
+    return [len(range(each, slots, count)) for each in range(count)]
 
 
 class Stacked(BrokerPart):
     """The groups of all runs.
+
+    If an agent learns, the groups of a run proceed in a fixed order, so that it hears and learns
+    the same whichever environment answers first.
 
     Args:
         broker: the broker's state.
@@ -115,8 +122,10 @@ class Stacked(BrokerPart):
     def advance(self, run: RunState, now: float) -> None:
         """Start the episodes that can start in idle groups."""
         for match, stack in run.stacks.items():
-            if match.machine.state == "idle":
-                self._step(run, stack, now)
+            if match.machine.state == "idle" and (stack.moves or not _in_turn(run)):
+                stack.moves = max(each.moves for each in run.stacks.values())
+                self._move(run, stack, now)
+        self._move_due(run, now)
 
     def close(self, run: RunState, match: Match) -> None:
         """Remove a group without episodes."""
@@ -141,10 +150,11 @@ class Stacked(BrokerPart):
         stack = run.stacks.get(match)
         if stack is None:
             return
+        self._release(run, stack)
+        self._end(run, stack)
         overs = stack.running()
         for over in overs:
             over.ending = ending(Slot(stack, over.slot))
-        self._release(run, stack)
         self._results.end(run, stack, overs)
 
     def _release(self, run: RunState, stack: Stack) -> None:
@@ -177,8 +187,8 @@ class Stacked(BrokerPart):
         overs += self._counted(run, stack, peer.size, overs)
         self._broker.counters["turns"] += len(stack.slots)
         stack.match.machine.on("turn")
-        self._results.end(run, stack, overs)
-        self._continue(run, stack, now, overs)
+        stack.undecided = True
+        self._go_on(run, stack, overs, now)
 
     def _counted(self, run: RunState, stack: Stack, size: int, overs: list[Over]) -> list[Over]:
         """Count the bytes kept of a group; return the episodes that end if they are too many.
@@ -224,7 +234,7 @@ class Stacked(BrokerPart):
             text = f"{peer.name} sent invalid actions of batch {answer.batch}: {error}"
             peer.complain(error.code, text)
             overs = stack.unreadable(holder, text, now)
-        self._acted(run, stack, overs, now)
+        self._go_on(run, stack, overs, now)
 
     def failed(self, asked: m.EnvironmentSteps | m.AgentSteps, error: m.Error, now: float) -> None:
         """Handle an error in answer to a batch."""
@@ -237,7 +247,7 @@ class Stacked(BrokerPart):
             if each.seq == asked.seq and stack.instances[holder].number == asked.instance:
                 stack.instances[holder].peer.outbox.answered(asked.seq)
                 overs = stack.unreadable(holder, error.message, now)
-                self._acted(run, stack, overs, now)
+                self._go_on(run, stack, overs, now)
 
     def awaited(self, peer: Peer, kind: str, match: int, instance: int | None) -> int | None:
         """Return the ``seq`` of the batch that a peer's unreadable answer was for; None if none."""
@@ -258,33 +268,59 @@ class Stacked(BrokerPart):
     def _failed_batch(self, run: RunState, stack: Stack, text: str, now: float) -> None:
         """End all episodes of a batch that the environment could not answer."""
         stack.match.machine.on("turn")
+        stack.undecided = True
         overs = stack.running()
         for over in overs:
             over.ending = Ending("environment-failed", message=text)
-        self._results.end(run, stack, overs)
-        self._continue(run, stack, now, overs)
+        self._go_on(run, stack, overs, now)
 
     # -- progress --------------------------------------------------------------------------------
 
-    def _continue(self, run: RunState, stack: Stack, now: float, overs: list[Over]) -> None:
-        """Ask the agents for their decisions, or the environment if there are none to make."""
-        modes = dict(zip(run.agents, run.modes(), strict=True))
-        for holder, (steps, rows) in stack.decide(now).items():
-            instance = stack.instances[holder]
-            steps.instance = instance.number
-            steps.mode = modes[instance]
-            stack.asked[holder] = Asked(instance.peer.outbox.ask(steps), rows, now)
+    def _go_on(self, run: RunState, stack: Stack, overs: list[Over], now: float) -> None:
+        """Continue a group after an answer, now or when its turn comes."""
+        stack.overs += overs
+        if not _in_turn(run):
+            self._move(run, stack, now)
+            return
+        if not stack.asked:
+            stack.deadline = FOREVER
+        self._move_due(run, now)
+
+    def _move_due(self, run: RunState, now: float) -> None:
+        """Continue the groups of a run in turn, up to one that waits for an answer."""
+        while all(each in run.stacks for each in run.matches.values() if each.slots):
+            going = [
+                s for s in run.stacks.values() if s.match.machine.state != "idle" or not s.moves
+            ]
+            due = min(going, key=lambda each: (each.moves, each.match.number), default=None)
+            if due is None or due.asked or due.match.machine.state == "transition":
+                return
+            self._move(run, due, now)
+
+    def _move(self, run: RunState, stack: Stack, now: float) -> None:
+        """Report a group's ended episodes; unless it waits for answers, ask the agents for their
+        decisions, or the environment if there are none to make."""
+        self._end(run, stack)
+        if stack.asked:
+            return
+        stack.moves += 1
+        if stack.undecided:
+            stack.undecided = False
+            modes = dict(zip(run.agents, run.modes(), strict=True))
+            for holder, (steps, rows) in stack.decide(now).items():
+                instance = stack.instances[holder]
+                steps.instance = instance.number
+                steps.mode = modes[instance]
+                stack.asked[holder] = Asked(instance.peer.outbox.ask(steps), rows, now)
         if stack.asked:
             self._broker.timers.watch(stack)
         else:
             self._step(run, stack, now)
-        if overs:
-            self._broker.events.append(BatchEnded(run))
 
-    def _acted(self, run: RunState, stack: Stack, overs: list[Over], now: float) -> None:
+    def _end(self, run: RunState, stack: Stack) -> None:
+        """Report a group's ended episodes."""
+        overs, stack.overs = stack.overs, []
         self._results.end(run, stack, overs)
-        if not stack.asked:
-            self._step(run, stack, now)
         if overs:
             self._broker.events.append(BatchEnded(run))
 
@@ -330,7 +366,7 @@ class Stacked(BrokerPart):
             if run.rules.clock.decision is None:
                 stack.instances[holder].stalled = True
             overs += stack.overdue(holder, now)
-        self._acted(run, stack, overs, now)
+        self._go_on(run, stack, overs, now)
 
     # -- restart ---------------------------------------------------------------------------------
 
@@ -358,3 +394,8 @@ class Stacked(BrokerPart):
             elif stack.asked and all(asked.stood is None for asked in stack.asked.values()):
                 stack.deadline = max(asked.sent for asked in stack.asked.values()) + stack.most
             self._broker.timers.watch(stack)
+
+
+def _in_turn(run: RunState) -> bool:
+    """Return whether the groups of a run proceed in turn: an agent learns in several."""
+    return len(run.matches) > 1 and "learn" in run.modes()
