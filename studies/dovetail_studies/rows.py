@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.resources
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -17,6 +18,7 @@ from dovetail_experiments.statistics import Estimate, wilson
 from dovetail_studies.curves import Picture
 from dovetail_studies.means import mean
 
+K = TypeVar("K")
 STUDIES = ("rlgame", "amazons", "dominion", "tetris", "dots")
 """The five, in the order of the summary."""
 ACROSS = "across"
@@ -289,11 +291,17 @@ HEAD = ("", "study", "ours")
 """The columns of a table of single figures."""
 
 
-def each_seed(
-    given: Mapping[str, Any], values: Mapping[str, int], seeds: Sequence[int]
-) -> list[Unit]:
-    """Return a piece of work for each seed."""
-    return [{**given, **values, "seed": seed} for seed in seeds]
+def every(values: Mapping[str, Any], seeds: Sequence[int], **choices: Iterable[Any]) -> list[Unit]:
+    """Return a piece of work for each combination of choices, with each seed.
+
+    >>> every({"games": 9}, [1], player=["a", "b"])
+    [{'player': 'a', 'games': 9, 'seed': 1}, {'player': 'b', 'games': 9, 'seed': 1}]
+    """
+    return [
+        {**dict(zip(choices, chosen, strict=True)), **values, "seed": seed}
+        for chosen in itertools.product(*choices.values())
+        for seed in seeds
+    ]
 
 
 def total(done: Done, key: str) -> int:
@@ -384,7 +392,12 @@ def over(results: Sequence[Result], *keys: str | int) -> Estimate:
 
 def by(done: Done, *keys: str) -> dict[tuple[Any, ...], list[Result]]:
     """Return results by what their units have at ``keys``, in the order of the units."""
-    found: dict[tuple[Any, ...], list[Result]] = {}
+    return by_what(done, lambda unit: tuple(unit[key] for key in keys))
+
+
+def by_what(done: Done, what: Callable[[Unit], K]) -> dict[K, list[Result]]:
+    """Return results by what a function says of their units, in the order of the units."""
+    found: dict[K, list[Result]] = {}
     for unit, result in done:
-        found.setdefault(tuple(unit[key] for key in keys), []).append(result)
+        found.setdefault(what(unit), []).append(result)
     return found

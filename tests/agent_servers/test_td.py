@@ -451,8 +451,10 @@ def test_the_same_seeds_learn_the_same() -> None:
     assert trained(40).save() != trained(40, seed=2).save()
 
 
-def test_saving_and_loading_goes_on_bit_for_bit() -> None:
+@pytest.mark.parametrize("standardise", [False, True])
+def test_saving_and_loading_goes_on_bit_for_bit(standardise: bool) -> None:
     parameters: dict[str, Any] = {"decay_episodes": 20.0, "traces": "replacing", "epsilon": 0.2}
+    parameters["standardise"] = standardise
     whole = trained(60, **parameters)
     first = trained(30, **parameters)
     second = held(TD, seed=99)
@@ -595,28 +597,51 @@ def test_every_parameter_is_described_and_bounded() -> None:
 # -- learning --------------------------------------------------------------------------------------
 
 
-def test_it_learns_the_values_of_a_random_walk() -> None:
-    """Five places between a loss and a win, as in Sutton and Barto: values of -2/3 to 2/3."""
+@pytest.mark.parametrize("unlike", [False, True])
+def test_it_learns_the_values_of_a_random_walk(unlike: bool) -> None:
+    """Five places between a loss and a win, as in Sutton and Barto: values of -2/3 to 2/3; also
+    beside inputs that are large and say nothing."""
     agent, rng = (
         held(
             TD,
-            TDParameters(hidden=8, epsilon=0, learning_rate=0.1, decay_episodes=100, discount=1),
+            TDParameters(
+                **{"hidden": 8, "epsilon": 0, "learning_rate": 0.1, "decay_episodes": 100},
+                **{"discount": 1, "standardise": unlike},
+            ),
             1,
         ),
         random.Random(1),
     )
+
+    noise = np.random.default_rng(1)
+
+    def rows(*places: int) -> Any:
+        beside = [[1_000, 300 + 30 * noise.normal(), 46]] * len(places)
+        return np.hstack([np.eye(5)[list(places)], beside if unlike else [[]] * len(places)])
+
     for episode in range(2_000):
         place, reward = 2, 0.0
         while 0 <= place < 5:
             # A single legal action: chance decides where it leads.
-            agent.step(turn(np.eye(5)[[place]], rng, episode=episode))
+            agent.step(turn(rows(place), rng, episode=episode))
             place += rng.choice((-1, 1))
         reward = 1.0 if place == 5 else -1.0
         agent.end(end(reward, episode=episode))
     assert agent.network is not None
-    assert agent.network.values(np.eye(5)) == pytest.approx(
+    assert agent.network.values(agent._standardised(rows(*range(5)))) == pytest.approx(
         [-2 / 3, -1 / 3, 0, 1 / 3, 2 / 3], abs=0.15
     )
+
+
+def test_standardised_inputs_are_those_of_all_rows_learned_from() -> None:
+    agent, rng = held(TD, TDParameters(hidden=2, standardise=True), 1), random.Random(1)
+    rows = np.random.default_rng(1).normal([5, 100, 7], [1, 20, 0], (12, 3))
+    for first in range(0, 12, 3):
+        agent.step(turn(rows[first : first + 3], rng))
+        agent.step(turn(rows + 50, rng, episode=2, mode="evaluate"))
+    wanted = (rows - rows.mean(axis=0)) / np.maximum(rows.std(axis=0), 1e-9)
+    assert agent._standardised(rows) == pytest.approx(wanted, abs=1e-5)
+    assert np.abs(agent._standardised(rows + 1e6)).max() == 5.0
 
 
 def test_it_learns_noughts_and_crosses_from_itself() -> None:

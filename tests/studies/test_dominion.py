@@ -34,6 +34,7 @@ from dovetail_games.dominion.cards import KINDS, KINGDOM
 from dovetail_studies.dominion.command import app
 from dovetail_studies.dominion.compiled import PLAYERS, Compiled, play, rules
 from dovetail_studies.dominion.games import POINTS, seeded
+from dovetail_studies.dominion.learning import jump, plateau
 from dovetail_studies.dominion.study import (
     MatchResult,
     Point,
@@ -463,3 +464,10 @@ def test_bounds_say_what_a_version_changes_and_what_it_gains() -> None:
         for cell in lines["9, forced exploration"]
     )
     assert lines["1, epsilon-greedy"].count("-") == 2
+
+
+def test_a_curve_has_a_level_and_a_greatest_rise() -> None:
+    results = [{"curve": [0.0, 0.1, 0.5, 0.49, 0.5]}, {"curve": [0.3, 0.4, 0.47, 0.8, 0.8]}]
+    level, rise = plateau(results, 500), jump(results, 500)
+    assert (level.value, rise.value) == (350, 350)  # after 300 and 400 games, each
+    assert 0 <= level.low <= level.high <= 500

@@ -165,11 +165,8 @@ def _trainings(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Uni
     """Return the pairs of trainings from all first weights, each with ``opponents``, for each
     seed."""
     names = [f"{first}Vs{other}" for other in AGAINST[: values["opponents"]] for first in FIRST]
-    return [
-        {"players": [one, other], "games": values["games"], "seed": seed, "learned": "here"}
-        for one, other in itertools.combinations(names, 2)
-        for seed in seeds
-    ]
+    pairs = map(list, itertools.combinations(names, 2))
+    return rows.every({"games": values["games"], "learned": "here"}, seeds, players=pairs)
 
 
 def _explained(shares: Array) -> list[float]:
@@ -256,10 +253,7 @@ def _trainings_draw(done: rows.Done) -> rows.Drawn:
 STUDY = rows.declared(
     "across",
     {
-        **{
-            game: (partial(rows.each_seed, {}), partial(_meet, game), partial(_draw, game))
-            for game in GAMES
-        },
+        **{game: (rows.every, partial(_meet, game), partial(_draw, game)) for game in GAMES},
         "amazons-trainings": (_trainings, meeting, _trainings_draw),
         "one-sided": one_sided.CODE,
     },

@@ -141,12 +141,6 @@ def train(unit: rows.Unit) -> rows.Result:
     }
 
 
-def _train_units(
-    runs: Sequence[str], values: Mapping[str, int], seeds: Sequence[int]
-) -> list[rows.Unit]:
-    return [{"run": run, **values, "seed": n} for run in runs for n in seeds]
-
-
 SCORES = (-100.0, 100.0)
 
 
@@ -348,10 +342,10 @@ def thinking(given: Mapping[str, Any], seed: int) -> list[float]:
 
 
 def _cost_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    kinds: list[rows.Unit] = [{"search": name} for name in SEARCHES]
-    if values["whole moves"]:
-        kinds += [{"search": name, "mobility": "full"} for name in SEARCHES]
-    return [{**kind, "seed": n} for kind in kinds for n in seeds]
+    whole = (
+        rows.every({"mobility": "full"}, seeds, search=SEARCHES) if values["whole moves"] else []
+    )
+    return rows.every({}, seeds, search=SEARCHES) + whole
 
 
 def _cost(unit: rows.Unit) -> rows.Result:
@@ -363,9 +357,7 @@ def _cost(unit: rows.Unit) -> rows.Result:
 
 def _cost_draw(done: rows.Done) -> rows.Drawn:
     lines = []
-    kinds: dict[tuple[str, str], list[rows.Result]] = {}
-    for unit, result in done:
-        kinds.setdefault((unit["search"], unit.get("mobility", "queen")), []).append(result)
+    kinds = rows.by_what(done, lambda unit: (unit["search"], unit.get("mobility", "queen")))
     for (search, mobility), results in kinds.items():
         name = f"{search}, {MOBILITIES[mobility]}"
         games = [result["seconds"] for result in results]
@@ -409,14 +401,12 @@ def _meetings(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit
     those learned here with the study's of the same run."""
     names, games = list(PLAYERS), values["games"]
     pairs = [(a, b) for n, a in enumerate(names) for b in names[n + 1 :]]
-    units = [{"players": list(pair), "games": games, "seed": n} for pair in pairs for n in seeds]
+    given = {"games": games}
+    units = rows.every(given, seeds, players=map(list, pairs))
     if values.get("learned"):
         units += [{**unit, "learned": "here"} for unit in units]
-        units += [
-            {"players": [run, run], "games": games, "seed": n, "learned": "first"}
-            for run in TRAINED
-            for n in seeds
-        ]
+        own = ([run, run] for run in TRAINED)
+        units += rows.every({**given, "learned": "first"}, seeds, players=own)
     return units
 
 
@@ -439,7 +429,7 @@ def weights_of(name: str, file: str, unit: rows.Unit, command: str) -> list[floa
 
 def learned(run: str, seed: int) -> list[float]:
     """Return the weights that a training of the row ``weights`` ended with."""
-    [unit] = _train_units([run], STUDY.row("weights").sizes["study"].values, [seed])
+    [unit] = rows.every(STUDY.row("weights").sizes["study"].values, [seed], run=[run])
     return weights_of("amazons", "trainings.study.jsonl", unit, "dovetail study amazons weights")
 
 
@@ -579,14 +569,14 @@ def _depths_draw(done: rows.Done) -> rows.Drawn:
 STUDY = rows.declared(
     "amazons",
     {
-        "tree": (partial(rows.each_seed, {}), _tree, _tree_draw),
+        "tree": (rows.every, _tree, _tree_draw),
         "cost": (_cost_units, _cost, _cost_draw),
         **{
-            f"run-{n}": (partial(_train_units, [run.name]), train, partial(_train_draw, run))
+            f"run-{n}": (partial(rows.every, run=[run.name]), train, partial(_train_draw, run))
             for n, run in enumerate(RUNS, 1)
         },
-        "weights": (partial(_train_units, list(WEIGHTS_OF)), train, _weights_draw),
+        "weights": (partial(rows.every, run=WEIGHTS_OF), train, _weights_draw),
         "tournament": (_meetings, meeting, _meetings_draw),
-        "depths": (partial(rows.each_seed, {}), _depths, _depths_draw),
+        "depths": (rows.every, _depths, _depths_draw),
     },
 )

@@ -143,9 +143,10 @@ def _draw(done: rows.Done) -> rows.Drawn:
         "How long a move takes depends on the weights, by what alpha-beta cuts off: with MP the "
         "longest of depth 3 takes twice as long "
         "([cost](amazons.md#cost-of-a-search-of-depth-3)). "
-        "The literature's programs play 10 x 10 with evaluations of territory, or UCT; none is "
-        "measured here, and they are expected to win nearly every game against these twelve "
-        "features."
+        "The literature's programs play 10 x 10 with evaluations of territory, or UCT. A player of "
+        "ours with such an evaluation beats these twelve features ([the next "
+        "table](#amazons-by-territory-with-a-book-and-after-a-league)); of the programs "
+        "themselves none is measured."
     )
     tested = [result for kind in ("choice", "player") for _, result in kinds[kind]]
     count, distinct = (sum(each[name] for each in tested) for name in ("games", "distinct"))

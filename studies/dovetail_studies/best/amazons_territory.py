@@ -56,7 +56,7 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
             if games:
                 given = {"player": player, "other": other, "side": side, "openings": openings}
                 given |= {"league": values["league"]} if player == LEAGUE else {}
-                found += rows.each_seed(given, {"games": games}, seeds)
+                found += rows.every({**given, "games": games}, seeds)
     return found
 
 

@@ -20,7 +20,6 @@ from dovetail_studies.best.parts import (
     added,
     counted,
     percent,
-    players,
     points,
     shared,
     train,
@@ -69,11 +68,13 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     common = dict(values)
     games = common.pop("ntuple")
     perfect = {name: common.pop(name) for name in ("openings", "plies", "first")}
-    ours = players([PLAIN], {**common, "games": games}, seeds)
-    others = players([name for name in PLAYERS if name not in TUPLES], common, seeds)
-    against = players([PLAIN], {**perfect, "games": games}, seeds)
-    traced = players([TRACES], {**common, "games": games}, seeds[:TRACED])
-    return [*ours, *others, *against, *traced]
+    measured, others = {**common, "games": games}, [each for each in PLAYERS if each not in TUPLES]
+    return [
+        *rows.every(measured, seeds, player=[PLAIN]),
+        *rows.every(common, seeds, player=others),
+        *rows.every({**perfect, "games": games}, seeds, player=[PLAIN]),
+        *rows.every(measured, seeds[:TRACED], player=[TRACES]),
+    ]
 
 
 def _player(experiment: Experiment, unit: rows.Unit) -> int:

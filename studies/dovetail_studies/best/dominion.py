@@ -8,7 +8,7 @@ from typing import Any
 from dovetail.peer.registry import register
 from dovetail_agents.games.dominion.q_learning import REWARDS, Reward
 from dovetail_studies import rows
-from dovetail_studies.best.parts import COLUMNS, players
+from dovetail_studies.best.parts import COLUMNS
 from dovetail_studies.dominion import study as s
 from dovetail_studies.dominion.learning import FALLING, FORCED, GBC, SHUFFLED, learner, percent
 from dovetail_studies.dominion.transfer import TRANSFER
@@ -99,4 +99,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, (), note)
 
 
-CODE: rows.Code = (partial(players, [*WINS, YARDSTICK]), _work, _draw)
+CODE: rows.Code = (partial(rows.every, player=[*WINS, YARDSTICK]), _work, _draw)

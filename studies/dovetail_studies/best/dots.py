@@ -23,7 +23,7 @@ from dovetail_games.dots.rules import DotsBoard, grid
 from dovetail_studies import learned
 from dovetail_studies.best.parts import added, counted, percent, points, shared, train
 from dovetail_studies.playing import DERIVATION, Score
-from dovetail_studies.rows import Code, Done, Drawn, Result, Unit, by, interval, over, total
+from dovetail_studies.rows import Code, Done, Drawn, Result, Unit, by, every, interval, over, total
 
 BOARDS = ((3, 3), (3, 4), (4, 4), (4, 5))
 """Rows and columns of dots."""
@@ -244,10 +244,9 @@ def _work(unit: Unit) -> Result:
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
     return [
-        {"rows": rows, "columns": columns, "player": name, **values, "seed": seed}
+        unit
         for rows, columns in BOARDS
-        for name in PLAYERS
-        for seed in seeds
+        for unit in every(values, seeds, rows=[rows], columns=[columns], player=PLAYERS)
     ]
 
 

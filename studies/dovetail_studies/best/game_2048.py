@@ -41,13 +41,13 @@ GENERATIONS, POPULATION, EACH, FINAL = 60, 50, 10, 50
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     tests = {"tests": values["tests"]}
-    found = rows.each_seed({}, {"games": values["games"], **tests}, seeds)
+    found = rows.every({"games": values["games"], **tests}, seeds)
     for network, coherent in OPTIONS:
         option = {"network": network, "coherent": coherent}
-        found += rows.each_seed(option, {"games": values["short"], **tests}, seeds)
+        found += rows.every({**option, "games": values["short"], **tests}, seeds)
     generations = min(GENERATIONS, values["short"] // 20)
     found += _searching(values, seeds)
-    found += rows.each_seed({"network": GENES}, {"generations": generations, **tests}, seeds)
+    found += rows.every({"network": GENES, "generations": generations, **tests}, seeds)
     return found
 
 
@@ -56,10 +56,9 @@ def _searching(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Uni
     return [
         unit
         for plies in (1, 2, 3)
-        for unit in rows.each_seed(
-            {"exponents": WIDE, "plies": plies},
+        for unit in rows.every(
             {
-                "games": values["searching"],
+                **{"exponents": WIDE, "plies": plies, "games": values["searching"]},
                 "tests": max(1, values["tests"] // SEARCHED[plies]),
             },
             seeds,

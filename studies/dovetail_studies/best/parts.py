@@ -8,16 +8,11 @@ from typing import Any
 from dovetail.client.client import Experiment
 from dovetail_experiments.statistics import Estimate, wilson
 from dovetail_studies.playing import DERIVATION, Score
-from dovetail_studies.rows import Result, Unit, interval, over
+from dovetail_studies.rows import Result, interval, over
 
 COLUMNS = ("", "ours", "the study's best", "the literature's best")
 BLOCK = 5_000
 """Training games of one run."""
-
-
-def players(names: Sequence[str], values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
-    """Return a piece of work for each player and seed."""
-    return [{"player": name, **values, "seed": seed} for name in names for seed in seeds]
 
 
 def train(

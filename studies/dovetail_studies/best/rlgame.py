@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from dovetail.client.inprocess import InProcess
@@ -24,10 +24,6 @@ MOST_TESTED = 1_000
 """Greedy players may never end a game."""
 STUDY = {(6, 5, "Black"): "4.4 (110 of 2,500, while it learned)"}
 """By size, depth and side."""
-
-
-def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    return [{"size": size, **values, "seed": seed} for size in SIZES for seed in seeds]
 
 
 def _work(unit: rows.Unit) -> rows.Result:
@@ -94,4 +90,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)
 
 
-CODE: rows.Code = (_units, _work, _draw)
+CODE: rows.Code = (partial(rows.every, size=SIZES), _work, _draw)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail_agents.games.tetris.weights import PLAYERS, Features, Weights, size
 from dovetail_studies import rows
-from dovetail_studies.best.parts import COLUMNS, players
+from dovetail_studies.best.parts import COLUMNS
 from dovetail_studies.learned import learned
 from dovetail_studies.means import mean
 from dovetail_studies.tetris import games, train
@@ -118,4 +118,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     )
 
 
-CODE: rows.Code = (partial(players, list(NAMES)), _work, _draw)
+CODE: rows.Code = (partial(rows.every, player=NAMES), _work, _draw)

@@ -16,7 +16,6 @@ from dovetail_agents.general.feature_network import handmade
 from dovetail_agents.general.feature_network.genome import UnitNetwork
 from dovetail_agents.general.feature_network.saved import Genome
 from dovetail_studies import rows
-from dovetail_studies.best.parts import players
 from dovetail_studies.learned import learned
 from dovetail_studies.means import mean
 from dovetail_studies.tetris import games, train
@@ -220,4 +219,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(columns, lines, rows.total(done, "games"), distinct, (), note)
 
 
-CODE: rows.Code = (partial(players, [*TRAINERS, *FIXED]), _work, _draw)
+CODE: rows.Code = (partial(rows.every, player=[*TRAINERS, *FIXED]), _work, _draw)

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from dovetail_studies.curves import LearningCurve, Panel, Picture, PrintedMark, means
 from dovetail_studies.dominion.learning import BOTH, METHODS, by_setting
-from dovetail_studies.rows import PERCENT, Done, Result, Unit, by
+from dovetail_studies.rows import PERCENT, Done, Result, Unit, by, by_what
 
 ACROSS = "training games"
 MEASURE = "wins in tests, %"
@@ -146,8 +146,6 @@ def kingdoms(done: Done) -> Picture:
 
 def first_values(done: Done) -> Picture:
     """Return a curve for each range of first values."""
-    groups: dict[float, list[Result]] = {}
-    for unit, result in done:
-        groups.setdefault(unit["options"]["initial"], []).append(result)
+    groups = by_what(done, lambda unit: float(unit["options"]["initial"]))
     found = [_curve(f"from 0 to {each:g}", done[0][0], results) for each, results in groups.items()]
     return Picture([Panel("first values", MEASURE, found, (), PERCENT)], ACROSS, _text(done))

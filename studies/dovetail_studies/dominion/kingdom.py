@@ -18,19 +18,21 @@ from dovetail_studies.dominion.learning import (
     beside_study,
     both_settings,
     by_setting,
+    jump,
     learn,
     learn_units,
     percent,
 )
 
-# By method: best %, at games, rounds, explored.
+# By method: best %, at games, rounds, explored, and where it is said the games after which tests
+# rise suddenly (L1624-1635).
 LAST: dict[int, dict[int, tuple[float, ...]]] = {
     4: {
-        EPSILON: (71.98, 3_030_000, 16.34, 1_774_188),
+        EPSILON: (71.98, 3_030_000, 16.34, 1_774_188, 1_000_000),
         FORCED: (70.78, 4_880_000, 16.14, 2_677_854),
     },
     2: {
-        EPSILON: (67.47, 8_410_000, 28.74, 9_518_678),
+        EPSILON: (67.47, 8_410_000, 28.74, 9_518_678, 1_750_000),
         FORCED: (75.61, 9_850_000, 28.26, 14_111_810),
     },
 }
@@ -53,6 +55,11 @@ NOTE = (
     "With the settings that the study names, a reward of victory points and first values up to "
     "1 the learner stays far below this, the "
     f"study's main result, and with other settings it comes nearer. {LINES}"
+)
+
+RISE = (
+    "The study says after how many games tests rise suddenly with epsilon-greedy; the *greatest "
+    "rise* is that between two points of the curve."
 )
 
 
@@ -85,6 +92,7 @@ def last_figures(results: Sequence[rows.Result], games: tuple[float, float]) -> 
         rows.Figure("best test after games", rows.over(results, "best at"), 0, games),
         rows.Figure("rounds", rows.over(results, "rounds"), 2),
         rows.Figure("explored entries", rows.over(results, "explored")),
+        rows.Figure("greatest rise of the tests after games", jump(results, games[1]), 0, games),
     ]
 
 
@@ -92,7 +100,7 @@ def _last_draw(players: int, done: rows.Done) -> rows.Drawn:
     lines, compared = beside_study(done, LAST[players], last_figures)
     picture = curves.methods(done, LAST[players])
     return rows.Drawn(
-        rows.HEAD, lines, rows.total(done, "games"), SHUFFLED, compared, NOTE, picture
+        rows.HEAD, lines, rows.total(done, "games"), SHUFFLED, compared, f"{NOTE} {RISE}", picture
     )
 
 

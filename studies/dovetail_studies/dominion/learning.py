@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from msgspec import structs
 
 from dovetail.peer.registry import register
@@ -192,7 +193,7 @@ def beside_study(
         games = (0.0, float(trained[0][0]["games"]))
         for (visits,), results in rows.by(trained, "visits").items():
             name = f"{METHODS[visits]}{setting}"
-            ours = figures(results, games)
+            ours = figures(results, games)[: len(printed[visits])]
             more, judged = rows.beside(name, ours, printed[visits], len(results))
             if not setting:  # the study has no other
                 more = [
@@ -203,6 +204,28 @@ def beside_study(
             again = rows.interval(percent(results, "again"))
             lines += [*more, [f"{name}: best table tested again %", "-", again]]
     return lines, compared
+
+
+def plateau(results: Sequence[rows.Result], games: float) -> Estimate:
+    """Return after how many games tests come within a twentieth of their level at the end, the mean
+    of the last fifth of the training."""
+
+    def at(curve: Any) -> int:
+        level = curve[-max(1, len(curve) // 5) :].mean()
+        return int(np.argmax(curve >= 0.95 * level))
+
+    return _after(results, games, at)
+
+
+def jump(results: Sequence[rows.Result], games: float) -> Estimate:
+    """Return after how many games tests rise most from one point of the curve to the next."""
+    return _after(results, games, lambda curve: int(np.argmax(np.diff(curve))) + 1)
+
+
+def _after(results: Sequence[rows.Result], games: float, point: Callable[[Any], int]) -> Estimate:
+    curves = [np.array(each["curve"]) for each in results]
+    found = mean([games * (point(curve) + 1) / len(curve) for curve in curves])
+    return rows.within(found, 0, games)
 
 
 def percent(results: Sequence[rows.Result], *keys: str | int) -> Estimate:

@@ -6,7 +6,6 @@ after each of its actions.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from dovetail.client.inprocess import InProcess
@@ -88,4 +87,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, (), note, picture)
 
 
-CODE: rows.Code = (partial(rows.each_seed, {}), _work, _draw)
+CODE: rows.Code = (rows.every, _work, _draw)

@@ -60,11 +60,8 @@ NOTE = (
 
 
 def _bots_units(players: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    return [
-        {"players": players, "pair": list(pair), "games": values["games"], "seed": seed}
-        for pair in PAIRS
-        for seed in seeds
-    ]
+    given = {"players": players, "games": values["games"]}
+    return rows.every(given, seeds, pair=map(list, PAIRS))
 
 
 def _bots(unit: rows.Unit) -> rows.Result:

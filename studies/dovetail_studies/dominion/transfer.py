@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from dovetail_studies import rows
@@ -49,15 +50,6 @@ TRANSFER = [
     (13.54538, 100, 75.18, 33.31, 42.66, 85.10, 55.17),
     (15.2097, 99.99, 76.41, 35.42, 43.61, 85.75, 56.51),
 ]
-
-
-def _transfer_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    return [
-        {"setting": setting, "set": row, **values, "seed": n}
-        for setting in SETTINGS
-        for row in range(len(SETS))
-        for n in seeds
-    ]
 
 
 def _transfer(unit: rows.Unit) -> rows.Result:
@@ -133,4 +125,5 @@ def _figures(row: int, results: Sequence[rows.Result], which: str) -> list[rows.
     return found
 
 
-CODE: rows.Code = (_transfer_units, _transfer, _transfer_draw)
+UNITS = partial(rows.every, setting=SETTINGS, set=range(len(SETS)))
+CODE: rows.Code = (UNITS, _transfer, _transfer_draw)

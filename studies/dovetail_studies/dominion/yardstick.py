@@ -3,7 +3,7 @@ with Smithies as the yardstick."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from dovetail_studies import rows
@@ -36,11 +36,6 @@ LEARNERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
 }
 """By name: the version of the state, whom it is trained against, and how."""
-
-
-def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    names = (*BOTS, *LEARNERS)
-    return [{"player": name, **values, "seed": seed} for name in names for seed in seeds]
 
 
 def _work(unit: rows.Unit) -> rows.Result:
@@ -85,4 +80,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     )
 
 
-CODE: rows.Code = (_units, _work, _draw)
+CODE: rows.Code = (partial(rows.every, player=[*BOTS, *LEARNERS]), _work, _draw)

@@ -70,10 +70,7 @@ TURNS = 4
 
 def _training_units(size: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     """Return the trainings on a square board, with each reading of the step."""
-    given = {"rows": size, "turns": TURNS}
-    return [
-        unit for step in STEPS for unit in rows.each_seed({**given, "step": step}, values, seeds)
-    ]
+    return rows.every({"rows": size, "turns": TURNS, **values}, seeds, step=STEPS)
 
 
 def _train(unit: rows.Unit) -> rows.Result:
@@ -163,10 +160,7 @@ def identified(weights: Sequence[float], boxes: int) -> list[float]:
 
 def _by_step(done: rows.Done) -> dict[str, list[rows.Result]]:
     """Return results by the step of the trainings, in words."""
-    named: dict[str, list[rows.Result]] = {}
-    for unit, result in done:
-        named.setdefault(f"{unit['step']:g} / N", []).append(result)
-    return named
+    return rows.by_what(done, lambda unit: f"{unit['step']:g} / N")
 
 
 def _swing(curve: Sequence[Sequence[float]]) -> float:
@@ -370,7 +364,7 @@ STUDY = rows.declared(
             key: (partial(_training_units, size), _train, _training_draw)
             for key, size in (("weights", 4), ("five", 5), ("six", 6))
         },
-        "pruning": (partial(rows.each_seed, {}), _pruning, _pruning_draw),
-        "begin": (partial(rows.each_seed, {}), _begin, _begin_draw),
+        "pruning": (rows.every, _pruning, _pruning_draw),
+        "begin": (rows.every, _begin, _begin_draw),
     },
 )

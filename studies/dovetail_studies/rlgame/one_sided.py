@@ -6,7 +6,8 @@ The row stands among those that no study printed, see ``across``.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -166,10 +167,6 @@ class Two:
         return stats if whole else None
 
 
-def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    return [{"setting": name, **values, "seed": seed} for name in SETTINGS for seed in seeds]
-
-
 def _work(unit: rows.Unit) -> rows.Result:
     """Let two learners learn from games with each other, then test each side with its last weights
     and with averaged ones."""
@@ -276,4 +273,4 @@ def _draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(columns, lines, rows.total(done, "games"), distinct, (), note)
 
 
-CODE: rows.Code = (_units, _work, _draw)
+CODE: rows.Code = (partial(rows.every, setting=SETTINGS), _work, _draw)

@@ -184,7 +184,7 @@ _FOUR_MINIMAX: list[tuple[float, ...]] = [
 
 
 def _four_units(minimax: bool, values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    return [{**unit, "minimax": minimax} for unit in w.each_profile(w.BOTH, values, seeds)]
+    return [{**unit, "minimax": minimax} for unit in rows.every(values, seeds, profile=w.BOTH)]
 
 
 def _four_draw(
@@ -370,11 +370,11 @@ _SETS = partial(_sets_draw, _shares(_SELF_PLAY, 5_000), 5_000, _SETS_NOTE)
 _DRAWS = f"{NOISE} A draw counts for neither side."
 _PLAYED = partial(_four_draw, _FOUR, 5_000, (65.782, 34.192, 8.02), "13 of 50,000", _DRAWS)
 _SEARCHED = (_FOUR_MINIMAX, 500, (85.64, 14.16, 10.12), "10 of 5,000", _FOUR_NOTE)
-_BOTH, _FIRST = (partial(w.each_profile, profiles) for profiles in (w.BOTH, w.BOTH[:1]))
+_BOTH, _FIRST = (partial(rows.every, profile=profiles) for profiles in (w.BOTH, w.BOTH[:1]))
 STUDY = rows.declared(
     "rlgame",
     {
-        "pilot": (partial(rows.each_seed, {}), w.pilot, _pilot_draw),
+        "pilot": (rows.every, w.pilot, _pilot_draw),
         "alpha": (_FIRST, w.alpha, _alpha_draw),
         "self-play": (_BOTH, w.self_play, _self_play_draw),
         "self-play-sets": (_BOTH, w.self_play, _SETS),

@@ -16,23 +16,16 @@ from dovetail_studies.rlgame import plain
 from dovetail_studies.rlgame.play import LearningPair, joined
 from dovetail_studies.rlgame.profiles import PROFILES
 from dovetail_studies.rlgame.tables import counted, distinct
-from dovetail_studies.rows import Result, Unit
+from dovetail_studies.rows import Result, Unit, every
 
 BOTH = ("seed-fidelity", "thesis-text")
-
-
-def each_profile(
-    names: Sequence[str], values: Mapping[str, int], seeds: Sequence[int]
-) -> list[Unit]:
-    """Return a piece of work for each profile and seed."""
-    return [{"profile": name, **values, "seed": seed} for name in names for seed in seeds]
 
 
 def minimax_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
     """Return the two profiles' pieces of work, and of the others those of the first phase alone."""
     others = [name for name in PROFILES if name not in BOTH]
     first = {**values, "set": 0, "sets": 0, "control": 0}
-    return each_profile(BOTH, values, seeds) + each_profile(others, first, seeds)
+    return every(values, seeds, profile=BOTH) + every(first, seeds, profile=others)
 
 
 def self_play(unit: Unit) -> Result:

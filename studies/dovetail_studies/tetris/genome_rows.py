@@ -142,12 +142,8 @@ def _again(genome: Any, unit: rows.Unit, pieces: str = PIECES) -> float:
 
 
 def _units(key: str, values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    given = {"search": key, **SEARCHES[key]}
-    return [
-        {**given, "loops": loops, **values, "seed": seed}
-        for loops in (False, True)
-        for seed in seeds
-    ]
+    given = {"search": key, **SEARCHES[key], **values}
+    return rows.every(given, seeds, loops=(False, True))
 
 
 def _with(loops: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -22,8 +22,9 @@ from dovetail_studies.rows import (
     Result,
     Unit,
     by,
+    by_what,
     declared,
-    each_seed,
+    every,
     interval,
     signed,
     within,
@@ -68,10 +69,6 @@ OFF: tuple[tuple[str, ...], ...] = (
     ("completed rows", "wells"),
     (LOOPS,),
 )
-
-
-def _hand_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
-    return [{"off": list(off), **values, "seed": n} for off in OFF for n in seeds]
 
 
 def rows_of(player: games.Player, game: games.TetrisGame, unit: Unit) -> Result:
@@ -131,9 +128,7 @@ def law(names: Sequence[str]) -> str:
 
 
 def _hand_draw(done: Done) -> Drawn:
-    groups: dict[tuple[str, ...], list[Result]] = {}
-    for unit, result in done:
-        groups.setdefault(tuple(unit["off"]), []).append(result)
+    groups = by_what(done, lambda unit: tuple(unit["off"]))
     lines, compared, total, count = [], [], 0, 0
     others: list[str] = []
     for off, results in groups.items():
@@ -171,15 +166,6 @@ LITERATURE = {
     "dt-20": "51,000,000",
     "bertsekas": "about 2,800 (on 19 rows)",
 }
-
-
-def _literature_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
-    return [
-        {"player": player, "rows": rows, **values, "seed": n}
-        for rows in (10, 20)
-        for player in LITERATURE
-        for n in seeds
-    ]
 
 
 def _literature(unit: Unit) -> Result:
@@ -267,9 +253,13 @@ def _goal_draw(done: Done) -> Drawn:
 STUDY = declared(
     "tetris",
     {
-        "handmade": (_hand_units, _hand, _hand_draw),
+        "handmade": (partial(every, off=[list(each) for each in OFF]), _hand, _hand_draw),
         **genome_rows.CODE,
-        "goal": (partial(each_seed, {}), _goal, _goal_draw),
-        "literature": (_literature_units, _literature, _literature_draw),
+        "goal": (every, _goal, _goal_draw),
+        "literature": (
+            partial(every, rows=(10, 20), player=LITERATURE),
+            _literature,
+            _literature_draw,
+        ),
     },
 )

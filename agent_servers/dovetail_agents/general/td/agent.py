@@ -25,6 +25,7 @@ from dovetail_agents.general.td.targets import (
 )
 from dovetail_agents.learning.network import Array, Linear, Network, size
 from dovetail_agents.learning.saving import become, pack, unpack
+from dovetail_agents.learning.standard import Standard
 from dovetail_agents.learning.step_size import StepSize
 from dovetail_agents.learning.traces import TRACES
 
@@ -37,6 +38,8 @@ class _Settings(Struct, forbid_unknown_fields=True):
     """Numbers in a row; 0 before the first."""
     episodes: int
     steps: int
+    seen: Annotated[int, Meta(ge=0)] = 0
+    """Rows that standardised the inputs."""
 
 
 _Change = tuple[Array, float]
@@ -122,6 +125,8 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         """The network that evaluates; ``network`` itself without averaging."""
         self._scale: Array | None = None
         """Step sizes of the weights relative to ``learning_rate``; None if all are 1."""
+        self._standard: Standard | None = None
+        """The means and deviations of inputs; None if they are taken as they are."""
         given = self.parameters
         self._decay = given.discount * given.trace_decay
         self._trace = TRACES[given.traces]
@@ -258,14 +263,15 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         seen: Array = np.asarray(cut)
         if seen.dtype.kind not in "biuf" or seen.size != network.inputs:
             return 0.0
-        row = seen.reshape(1, -1)
+        row = self._standardised(seen.reshape(1, -1))
         return network.values(row if pending.image is None else row[:, pending.image])[0]
 
     # -- many rows at once -------------------------------------------------------------------------
 
     def open_group(self, seats: Mapping[int, Seat], slots: int) -> _Slots | None:
         given = self.parameters
-        if find_spec("numba") is None or given.symmetric or given.target == "opponent":
+        other = given.symmetric or given.standardise or given.target == "opponent"
+        if find_spec("numba") is None or other:
             return None  # through ``step_batch``
         from dovetail.peer.vector_random import Twisters
 
@@ -336,6 +342,9 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         arrays = {}
         if network is not None:
             arrays["weights"] = network.weights
+            if self._standard is not None:
+                settings.seen = self._standard.count
+                arrays["mean"], arrays["squares"] = self._standard.mean, self._standard.squares
             if self.averaged is not None and self.averaged is not network:
                 arrays["averaged"] = self.averaged.weights
         return pack(self.name, 1, self.parameters, self.seed, settings, arrays)
@@ -350,6 +359,10 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
             weights = saved.array("weights", "<f4", shape)
             averaged = saved.array("averaged", "<f4", shape) if other.parameters.averaging else None
             other._make(found.inputs).weights[:] = weights
+            if other._standard is not None:
+                other._standard.count = found.seen
+                other._standard.mean = saved.array("mean", "<f8", (found.inputs,))
+                other._standard.squares = saved.array("squares", "<f8", (found.inputs,))
             if averaged is not None and other.averaged is not None:
                 other.averaged.weights[:] = averaged
         other.episodes, other.steps = found.episodes, found.steps
@@ -372,6 +385,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
 
         network = self.network = make()
         self.averaged = make() if p.averaging else network
+        self._standard = Standard(inputs) if p.standardise else None
         self._scale = None
         if p.rates == "fan-in":
             self._scale = np.full_like(network.weights, 1 / inputs)
@@ -429,7 +443,13 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
     def _rows(self, decision: Decision) -> Array:
         """Return the afterstates of the legal actions, shape (actions, inputs)."""
         assert decision.legal is not None
-        return self._checked(np.asarray(decision.afterstates), len(decision.legal))
+        rows = self._checked(np.asarray(decision.afterstates), len(decision.legal))
+        if self._standard is not None and decision.mode != "evaluate":
+            self._standard.see(rows)
+        return self._standardised(rows)
+
+    def _standardised(self, rows: Array) -> Array:
+        return rows if self._standard is None else self._standard(rows)
 
     def _checked(self, found: Array, actions: int) -> Array:
         """Return the afterstates of the legal actions as rows, shape (actions, inputs)."""

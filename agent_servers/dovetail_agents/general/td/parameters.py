@@ -74,6 +74,13 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
             "environment declares its symmetries."
         ),
     ] = False
+    standardise: Annotated[
+        bool,
+        Meta(
+            description="Subtract from each input its mean over all rows that it has learned from, "
+            "and divide by its standard deviation: for counts and other inputs of unlike size."
+        ),
+    ] = False
     activation: Annotated[
         Activation, Meta(description="What the hidden units compute of their sum.")
     ] = "relu"
