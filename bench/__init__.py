@@ -1,1 +1,1 @@
-"""Benchmarks, and the references they are compared with."""
+"""Benchmarks, and the references to compare them with."""

@@ -1,5 +1,4 @@
-"""``python -m bench``: measure Dovetail beside what it is compared with, print a table and save
-it."""
+"""``python -m bench``: measure Dovetail and its references, print a table and save it."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from bench.report import Result
 HERE = Path(__file__).resolve().parent
 RESULTS, HISTORY = HERE / "results.md", HERE / "history.jsonl"
 MINUTES = 13.0
-"""For a whole run."""
+"""Duration of a complete run, in minutes."""
 
 
 def main(
@@ -30,9 +29,9 @@ def main(
         typer.Option(help=f"Only these rows, of {', '.join(GROUPS)}; may be repeated."),
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of each burst.")] = 0.8,
-    rounds: Annotated[int, typer.Option(min=1, help="Bursts of each subject.")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, help="Number of bursts of each subject.")] = 5,
     minutes: Annotated[
-        float, typer.Option(min=0.1, help="Time for all; there are fewer rounds if it is short.")
+        float, typer.Option(min=0.1, help="Minutes in all; a short time means fewer rounds.")
     ] = MINUTES,
     out: Annotated[
         Path | None,
@@ -41,7 +40,7 @@ def main(
         ),
     ] = None,
 ) -> None:
-    """Measure turns per second beside references on this machine, with the bars of the plan."""
+    """Measure turns per second against references on this machine, with the plan's targets."""
     console = Console(stderr=True, highlight=False)
     wanted = rows or list(GROUPS)
     if unknown := set(wanted) - set(GROUPS):

@@ -1,4 +1,4 @@
-"""Connect Four in batches, as libraries for many environments at once play it: random moves of 256
+"""Connect Four in batches, as libraries with vectorised environments play it: random moves in 256
 games."""
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dovetail.peer.vector_random import Twisters
 from dovetail_games.connect_four import ConnectFour
 
 SLOTS = 256
-"""Games at once."""
+"""Number of simultaneous games."""
 
 
 def ours() -> Iterator[int]:
-    """Yield the turns of each batch of ours."""
+    """Yield the turns of each batch, played by Dovetail."""
     game = ConnectFour.vector(ConnectFour.Configuration(), SLOTS)
     assert game is not None
     space: Any = game.init().action_spaces[0]
@@ -40,7 +40,7 @@ def ours() -> Iterator[int]:
 
 
 def pgx() -> Iterator[int]:
-    """Yield the turns of each batch of pgx (390 MB, JAX with it), compiled for the processor."""
+    """Yield the turns of each batch, played by pgx compiled for the CPU (390 MB with JAX)."""
     jax: Any = importlib.import_module("jax")
     games: Any = importlib.import_module("pgx")
     experimental: Any = importlib.import_module("pgx.experimental")

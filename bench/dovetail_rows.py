@@ -1,4 +1,4 @@
-"""Dovetail's own figures: with a process per role, or all in one process."""
+"""Dovetail's own figures, with a process per role or all in one process."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Game:
-    """Peers to measure with."""
+    """A game and the peers that play it."""
 
     environment: str
     """Arguments for ``dovetail env``."""
     offered: str
-    """Fields for a run."""
+    """Fields of a run."""
     agent: str
     player: str
     programs: tuple[tuple[str, ...], ...] = ()
-    """The peers, instead of ``dovetail env`` and ``dovetail agent``; they find the broker in
-    DOVETAIL_BROKER."""
+    """Commands of the peers, instead of ``dovetail env`` and ``dovetail agent``; they find the
+    broker in DOVETAIL_BROKER."""
     configuration: dict[str, Any] = field(default_factory=dict)
 
 
 STACKED_TRIVIAL = Game(
     "bench.stacked_peers:Trivial", "trivial", "bench.stacked_peers:First", "first"
 )
-"""The trivial game again, as arrays."""
+"""The trivial game as arrays."""
 STACKED_FRAMES = Game("bench.stacked_peers:Frames", "frames", "bench.stacked_peers:First", "first")
 TRIVIAL = Game("bench.peers:Trivial", "trivial", "bench.peers:First", "first")
 FRAMES = Game("bench.peers:Frames", "frames", "bench.peers:First", "first")
@@ -67,14 +67,13 @@ def running(
     hosted: bool = False,
     keys: bool = False,
 ) -> Iterator[Running]:
-    """Start broker, environment and agent as processes; stop them afterwards.
+    """Start broker, environment and agent as processes, and stop them afterwards.
 
-    A ``hosted`` environment runs in the broker's process; ``keys`` encrypts all connections.
-
-    The broker keeps its journal, and checks and clocks are on; it has ``options`` besides.
+    A ``hosted`` environment runs in the broker's process; ``keys`` encrypts all connections. The
+    broker writes its journal, with checks and clocks on, and takes additional ``options``.
 
     Raises:
-        BenchError: one of them does not start.
+        BenchError: a process does not start.
     """
     with contextlib.ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dovetail-bench-")))
@@ -164,7 +163,7 @@ def playing(
 
 
 def play_here(game: Game, seconds: float) -> float:
-    """Return the turns per second of everything in this process."""
+    """Return the turns per second with everything in this process."""
     with (
         InProcess([game.environment], [game.agent]) as experiment,
         playing(experiment, game, 1) as turns,

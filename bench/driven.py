@@ -1,4 +1,4 @@
-"""Runs subjects of the bench, each with the programs that it needs, and lets them play by turns."""
+"""Runs the bench's subjects with their programs, one at a time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from bench.measure import PATIENCE, BenchError
 ROOT = Path(__file__).resolve().parent.parent
 SUBJECTS = ROOT / "bench/subjects.py"
 READY = 180.0
-"""Seconds within which a subject must be ready: it may compile, or warm a virtual machine."""
+"""Seconds a subject has to get ready, which may include compiling or warming up a virtual
+machine."""
 
 
 @contextmanager
 def trees(groups: Mapping[str, Group]) -> Iterator[dict[Python, Path | str]]:
-    """Give the checkout for each Python that groups need, or why there is none."""
+    """Yield the checkout for each Python that groups need, or the reason why there is none."""
     found: dict[Python, Path | str] = {"here": ROOT, "compiled": ROOT}
     if not _interpreter("compiled").exists():
         found["compiled"] = "there is no .venv-compiled; `make compiled` makes it"
@@ -36,7 +37,7 @@ def trees(groups: Mapping[str, Group]) -> Iterator[dict[Python, Path | str]]:
 
 
 def _unpacked(folder: Path) -> Path | str:
-    """Write the base into a folder; return it, or why that is not possible."""
+    """Check out the base into a folder; return the folder, or the reason for a failure."""
     archive = folder / "base.tar"
     command = ["git", "-C", str(ROOT), "archive", "--output", str(archive), BASE]
     try:
@@ -52,14 +53,14 @@ def _interpreter(python: Python) -> Path:
 
 
 class Driven:
-    """A subject that runs.
+    """A running subject.
 
     Raises (all methods):
         BenchError: it failed, or does not answer.
     """
 
     def __init__(self, subject: Subject, tree: Path) -> None:
-        # The base is played by this interpreter, with its own sources before those installed.
+        # This interpreter plays the base, with the base's sources before the installed ones.
         path = [tree, tree / "src"] if subject.python == "base" else [tree]
         self._process = subprocess.Popen(
             [_interpreter(subject.python), "-P", SUBJECTS, *subject.command.split()],
@@ -73,11 +74,11 @@ class Driven:
         )
 
     def ready(self) -> None:
-        """Wait until it can play."""
+        """Wait until the subject is ready."""
         self._answer(READY)
 
     def burst(self, seconds: float) -> float:
-        """Let it play; return its turns per second."""
+        """Let the subject play; return its turns per second."""
         assert self._process.stdin is not None
         print(seconds, file=self._process.stdin)
         return float(self._answer(10 * seconds + PATIENCE))
@@ -94,7 +95,7 @@ class Driven:
         return said
 
     def keep_to(self, cores: set[int]) -> None:
-        """Keep all of its processes to some cores."""
+        """Pin all of its processes to some cores."""
         for process in _family(self._process.pid):
             for task in Path(f"/proc/{process}/task").glob("*"):
                 try:
@@ -103,7 +104,7 @@ class Driven:
                     continue
 
     def close(self) -> None:
-        """End it; it ends its own programs."""
+        """Stop the subject, which stops its own programs."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.close()
@@ -118,7 +119,7 @@ class Driven:
 
 
 def _family(process: int) -> list[int]:
-    """Return a process and all that descend from it (Linux)."""
+    """Return a process and all its descendants (Linux)."""
     found = [process]
     for each in found:
         for children in Path(f"/proc/{each}/task").glob("*/children"):
@@ -131,12 +132,12 @@ def _family(process: int) -> list[int]:
 
 @dataclass
 class Rates:
-    """The rates of a group: turns per second by subject, one for each round."""
+    """Turns per second of a group's subjects, one figure for each round."""
 
     free: dict[str, list[float]] = field(default_factory=dict)
     pinned: dict[str, list[float]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    """Why a subject has none."""
+    """Reason why a subject has no rate."""
 
 
 def measure(
@@ -147,9 +148,9 @@ def measure(
     until: float,
     tell: Callable[[str], None],
 ) -> Rates:
-    """Start all subjects of a group and let them play by turns, for a number of rounds.
+    """Start all subjects of a group, and let them play in turn for a number of rounds.
 
-    After ``until`` (of ``time.monotonic``) no other round begins, except the first.
+    No round except the first starts after ``until`` (of ``time.monotonic``).
     """
     rates = Rates()
     cores = os.sched_getaffinity(0)
@@ -171,7 +172,7 @@ def measure(
                     rates.failed[name] = str(error)
                     rates.free.pop(name, None)
                     rates.pinned.pop(name, None)
-                    running.pop(name).close()  # what it still does would slow the others
+                    running.pop(name).close()  # its remaining work would slow the others
                     tell(f"{name}: {error}")
 
         each(lambda _, driven: driven.ready())

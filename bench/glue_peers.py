@@ -1,5 +1,5 @@
-"""RL-Glue with raw Python peers: blocking sockets and ``struct``, around RL-Glue's own core or that
-of ``bench/rlglue.c``.
+"""RL-Glue with raw Python peers: blocking sockets and ``struct``, with RL-Glue's own core or the
+one in ``bench/rlglue.c``.
 
 Observations and actions are nine integers, an episode has 42 steps, and one request plays an
 episode.
@@ -94,7 +94,7 @@ def _environment(port: int, pipe: Connection) -> None:
 
 @contextlib.contextmanager
 def _core() -> Iterator[int]:
-    """Start the core of ``bench/rlglue.c``; give its port."""
+    """Start the core in ``bench/rlglue.c``; yield its port."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         raise BenchError("the core in C needs a C compiler; install gcc")
@@ -113,10 +113,10 @@ def _core() -> Iterator[int]:
 
 @contextlib.contextmanager
 def _original() -> Iterator[int]:
-    """Start RL-Glue's own core, which RLGLUE_CORE names; give its port, at which it soon listens.
+    """Start RL-Glue's own core, named by RLGLUE_CORE; yield the port on which it will soon listen.
 
     Raises:
-        BenchError: the variable names no program.
+        BenchError: the variable does not name a program.
     """
     path = shutil.which(os.environ.get(CORE, ""))
     if path is None:
@@ -136,8 +136,8 @@ def _original() -> Iterator[int]:
 
 @contextlib.contextmanager
 def playing(*, original: bool = False) -> Iterator[Callable[[float], float]]:
-    """Start core and peers; give the function that plays for a number of seconds and returns steps
-    per second."""
+    """Start core and peers; yield a function that plays for some seconds and returns steps per
+    second."""
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(_original() if original else _core())
         start = stack.enter_context(children())
@@ -145,7 +145,7 @@ def playing(*, original: bool = False) -> Iterator[Callable[[float], float]]:
         start(_environment, port)
         wire = stack.enter_context(_joined(port, EXPERIMENT))
         _say(wire, INIT)
-        _hear(wire)  # both peers are there
+        _hear(wire)  # both peers have connected
 
         def episode() -> int:
             _say(wire, EPISODE, bytes(4))

@@ -1,7 +1,6 @@
-"""The cases of the bench: subjects that are measured together, and what is expected of their
-ratios.
+"""The bench's cases: subjects that are measured together, and targets for their ratios.
 
-The bars are those of the plan for speed; the base is the commit from which it started.
+Targets are those of the plan for speed; the base is the commit from which it started.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Python = Literal["here", "compiled", "base"]
-"""This checkout; this checkout with the compiled core; or a checkout of ``BASE``."""
+"""This checkout, this checkout with the compiled core, or a checkout of ``BASE``."""
 
 BASE = "5fb4682"
 GLUE = "core in C, raw Python peers"
@@ -34,29 +33,29 @@ class Subject:
 
 @dataclass(frozen=True)
 class Bar:
-    """Two subjects of a group, and the least that their ratio should be."""
+    """Two subjects of a group, and the minimum ratio between them."""
 
     case: str
     ours: str
     reference: str | float
     """A subject, or turns per second."""
     ratio: float | None = None
-    """None where nothing was promised."""
+    """Minimum ratio; None if there is no target."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Subjects that are measured by turns."""
+    """Subjects that are measured in turn."""
 
     subjects: dict[str, Subject]
     rows: list[Bar]
     pin: bool = True
-    """True to measure them with all their processes on one core, too."""
+    """True to measure them also with all their processes on one core."""
     note: str = field(default="", kw_only=True)
 
     @property
     def bursts(self) -> int:
-        """Bursts in a round."""
+        """Number of bursts in a round."""
         return len(self.subjects) * (1 + self.pin)
 
 
@@ -75,7 +74,8 @@ def _against_base(count: int, bar: float) -> Group:
 
 
 def _frames(count: int, size: int, bar: float, servers: Mapping[str, Subject]) -> Group:
-    """Observations of a size; a turn of 28,224 bytes is a stack of four frames of 84x84."""
+    """Return the group for an observation size; 28,224 bytes are a stack of four frames of
+    84x84."""
     case = f"{count} match{'es' * (count > 1)}, ipc, observations of {size:,} bytes"
     references = {
         **({"raw Unix sockets": Subject(f"sockets {size}")} if count == 1 else {}),

@@ -1,4 +1,4 @@
-"""The parts that all measurements share: the error, separate processes, and rates."""
+"""Common parts of all measurements: the error, separate processes, and rates."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 Measurement = Callable[[float], float]
-"""Measures for about this number of seconds; returns turns per second."""
+"""Measures for about the given number of seconds; returns turns per second."""
 
 WARM_UP = 0.3
 """Seconds that each measurement plays before it counts."""
 PATIENCE = 60.0
-"""Seconds beyond its own time after which a measurement counts as hung."""
+"""Seconds beyond its own duration after which a measurement counts as hung."""
 
 spawn = multiprocessing.get_context("spawn")
 
 
 class BenchError(Exception):
-    """A measurement failed; the text says why, in one line."""
+    """A failed measurement; the text gives the reason in one line."""
 
 
 @contextmanager
 def children() -> Iterator[Callable[..., Connection]]:
-    """Give a function that starts a process and returns the pipe to it; end all of them after."""
+    """Yield a function that starts a process and returns a pipe to it; stop all processes
+    afterwards."""
     started = []
 
     def start(function: Callable[..., None], *arguments: Any) -> Connection:
@@ -46,10 +47,10 @@ def children() -> Iterator[Callable[..., Connection]]:
 
 
 def hear(pipe: Connection, seconds: float = 0.0) -> Any:
-    """Return what a process sends; wait ``seconds`` plus a margin for it.
+    """Return the next object that a process sends; wait for ``seconds`` plus a margin.
 
     Raises:
-        BenchError: it sends nothing, or it ended.
+        BenchError: it sends nothing, or it has ended.
     """
     if not pipe.poll(seconds + PATIENCE):
         raise BenchError("a measuring process does not answer")
@@ -60,13 +61,13 @@ def hear(pipe: Connection, seconds: float = 0.0) -> Any:
 
 
 def steady(events: Iterator[int], seconds: float, group: int = 1) -> float:
-    """Return turns per second of a stream of finished episodes, each given as its turns.
+    """Return turns per second of a stream of finished episodes, each given as its number of turns.
 
-    Episodes that were begun together may end together, so both ends of the measured stretch lie
-    at whole groups.
+    Episodes that start together may end together, so the measured interval starts and ends at
+    complete groups.
 
     Raises:
-        BenchError: the stream ends, or not one group finishes in time.
+        BenchError: the stream ends, or no group finishes in time.
     """
     begun = time.perf_counter()
     first: float | None = None

@@ -1,4 +1,4 @@
-"""A minimal environment and agent, so that the bench measures what lies between them."""
+"""A minimal environment and agent, so that the bench measures what connects them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ LEGAL = list(range(7))
 
 
 class Trivial(Environment):
-    """Two seats in turn, always 42 turns, eight bytes to see and seven legal actions."""
+    """Two seats act in turn, always for 42 turns, with observations of eight bytes and seven legal
+    actions."""
 
     name = "trivial"
     turns: int = TURNS
@@ -57,7 +58,7 @@ class Size(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Frames(Environment[Size]):
-    """The trivial game with an array to see, of the size of frames."""
+    """The trivial game with arrays as observations, as large as frames."""
 
     name = "frames"
 
@@ -78,7 +79,7 @@ class Frames(Environment[Size]):
 
 
 class Bench(Trivial):
-    """The offer of every client library's bench program: 1,000 turns, the number 0 to see, two
+    """The game of every client library's bench program: 1,000 turns, the observation 0, two
     actions."""
 
     name = "bench"
@@ -97,6 +98,6 @@ class First(Agent):
 
 
 class BenchAgent(First):
-    """The same for the bench of the clients."""
+    """The agent for the clients' bench."""
 
     name = "bench"

@@ -1,6 +1,6 @@
-"""The bare references: pyzmq, or Unix sockets, with the same hops and frames, without checks.
+"""Minimal references: pyzmq or Unix sockets, with the same hops and frames, without checks.
 
-A turn is four hops: environment - relay - agent - relay - environment, three processes.
+A turn is four hops (environment, relay, agent, relay, environment) in three processes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bench.measure import Measurement, children, hear, steady
 Transport = Literal["tcp", "ipc"]
 
 ACTION = b"a" * 40
-"""A frame of about the size that a small game's has."""
+"""A frame about as large as a small game's."""
 
 
 def _unlimited(kind: int) -> zmq.Socket[bytes]:
@@ -70,11 +70,11 @@ def _zmq_environment(
 
 
 def relay(transport: Transport, outstanding: int, *, size: int) -> Measurement:
-    """Return the measurement of DEALER - ROUTER - DEALER with a number of messages on the way.
+    """Return the measurement of DEALER - ROUTER - DEALER with a number of messages in flight.
 
     Args:
         transport: tcp over loopback, or ipc.
-        outstanding: decisions that are on the way at once.
+        outstanding: the number of decisions in flight.
         size: the bytes of an observation.
     """
 
@@ -130,7 +130,7 @@ def _socket_environment(path: str, size: int, seconds: float, pipe: Connection) 
 
 
 def sockets(size: int) -> Measurement:
-    """Return the measurement of three processes with blocking Unix sockets, one match."""
+    """Return the measurement of three processes with blocking Unix sockets, for one match."""
 
     def measure(seconds: float) -> float:
         with tempfile.TemporaryDirectory() as directory, children() as start:

@@ -1,4 +1,4 @@
-"""The findings of the bench: a table in Markdown, a picture, and a line of history."""
+"""The bench's results: a Markdown table, a plot, and a line of history."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class Result:
     reference: str
     theirs: float | None
     ratio: Sequence[float]
-    """Of ours to the reference's, one for each round; empty if there is none."""
+    """Ratio of Dovetail's rate to the reference's, one for each round; empty if there is none."""
     pinned: Sequence[float]
-    """The same with all processes on one core."""
+    """Ratios with all processes on one core."""
     bar: float | None
     why: str = ""
-    """Why there is no ratio."""
+    """Reason why there is no ratio."""
 
     @property
     def met(self) -> bool | None:
-        """Return whether the bar is met; None if there is none, or no figure."""
+        """Return whether the target is met; None without a target or a figure."""
         return (
             None
             if self.bar is None or not self.ratio
@@ -110,7 +110,7 @@ def _median(values: Sequence[float]) -> float | None:
 
 
 def machine() -> list[str]:
-    """Return what was measured on which machine, in lines."""
+    """Return lines that describe the machine and the software."""
     processor = platform.machine()
     with contextlib.suppress(OSError, StopIteration):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -127,7 +127,7 @@ def machine() -> list[str]:
 
 
 def as_table(rows: Sequence[Result]) -> list[str]:
-    """Return the lines of the table in Markdown."""
+    """Return the lines of the Markdown table."""
     dashes = ["---" if n in (0, 2, len(COLUMNS) - 1) else "---:" for n in range(len(COLUMNS))]
     return [
         f"| {' | '.join(cells)} |" for cells in (COLUMNS, dashes, *(row.cells() for row in rows))
@@ -135,7 +135,7 @@ def as_table(rows: Sequence[Result]) -> list[str]:
 
 
 def as_markdown(rows: Sequence[Result], notes: Sequence[str], command: str, picture: str) -> str:
-    """Return the whole report as Markdown."""
+    """Return the complete report as Markdown."""
     lines = [
         "# Benchmark results",
         "",
@@ -155,12 +155,12 @@ CURVES = (
     (r"1 match, ipc, observations of ([\d,]+) bytes(.*)", "bytes of an observation, 1 match"),
     (r"([\d,]+) match(?:es)?, (?:tcp|ipc)(, compiled)?", "matches, observations of 8 bytes"),
 )
-"""Pattern of the cases that one picture is drawn from, with the number on its axis, and its
-name."""
+"""Pattern of the cases in one plot, which captures the horizontal coordinate, and the axis's
+label."""
 
 
 def draw(rows: Sequence[Result], path: Path) -> None:
-    """Draw turns per second over the size of an observation, and over the number of matches."""
+    """Draw turns per second over the size of observations, and over the number of matches."""
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
@@ -190,7 +190,7 @@ def draw(rows: Sequence[Result], path: Path) -> None:
 
 
 def remember(rows: Sequence[Result], path: Path) -> None:
-    """Write the line of this version, in the place of one that is there."""
+    """Write this version's line of history, replacing an existing one."""
     line: dict[str, Any] = {
         "version": __version__,
         "date": time.strftime("%Y-%m-%d", time.gmtime()),

@@ -1,6 +1,6 @@
-"""Other servers of environments, each through its own public client and with its own defaults.
+"""Other environment servers, each with its own public client and its default settings.
 
-All play the trivial game of ``peers`` for one seat: 42 turns, an observation of a given size.
+All play the trivial game of ``peers`` for one seat: 42 turns, with observations of a given size.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _open_env_server(size: int, pipe: Connection) -> None:
         server = uvicorn.Server(
             uvicorn.Config(create_fastapi_app(Trivial, Choice, Seen), log_level="error")
         )
-        pipe.send(made.getsockname()[1])  # who connects already waits for it to accept
+        pipe.send(made.getsockname()[1])  # clients that connect now wait for it to accept
         server.run([made])
 
 
@@ -88,11 +88,11 @@ def open_env(size: str) -> Iterator[Measurement]:
 
 
 def _seat(url: str) -> Iterator[int]:
-    """Play a seat of a shared game at random with OpenEnv's client; give each game's steps."""
+    """Play a seat of a shared game at random with OpenEnv's client; yield each game's steps."""
     from openenv.core import generic_client
 
     client: Any = generic_client.GenericEnvClient(base_url=url)
-    with getattr(client, "sync", lambda: client)() as client:  # before 0.3 it is not asynchronous
+    with getattr(client, "sync", lambda: client)() as client:  # synchronous before 0.3
         rng = random.Random(url)
         while True:
             result, steps = client.reset(), 0

@@ -51,7 +51,7 @@ class Trivials(VectorEnvironment):
 
 
 class Trivial(peers.Trivial):
-    """The same game; in groups it is played as arrays."""
+    """The trivial game, played as arrays in batches."""
 
     @classmethod
     def vector(cls, configuration: Any, slots: int) -> VectorEnvironment:
@@ -59,7 +59,7 @@ class Trivial(peers.Trivial):
 
 
 class Frames(peers.Frames):
-    """The game with frames to see; in groups it is played as arrays."""
+    """The game with frames as observations, played as arrays in batches."""
 
     @classmethod
     def vector(cls, configuration: Any, slots: int) -> VectorEnvironment:
@@ -67,7 +67,7 @@ class Frames(peers.Frames):
 
 
 class First(VectorAgent):
-    """Takes the first action, which is legal in this game."""
+    """Takes the first action, which is always legal in this game."""
 
     name = "first"
     capacity = 0

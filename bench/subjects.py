@@ -1,9 +1,8 @@
-"""The subjects of the bench.  ``python bench/subjects.py KIND [ARGUMENT...]`` is one, in its own
-process.
+"""The bench's subjects, each its own process: ``python bench/subjects.py KIND [ARGUMENT...]``.
 
-It says ``ready``; then each line of input is a number of seconds to play, and each line of output
-the turns per second, or what failed.  It ends with its input.  ``matches`` runs at the commit that
-the table calls the base as well, in a checkout of it, so it uses only what is there.
+A subject prints ``ready``. Then it reads numbers of seconds to play, one per line, and answers each
+with its turns per second or an error, until its input ends.  ``matches`` also runs in a checkout of
+the table's base commit, so it uses only what exists there.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ OBSERVERS, SHARD_MATCHES = 20, 64
 
 
 def _bursts(there: rows.Running, game: rows.Game, count: int, **options: bool) -> Measurement:
-    """Return the measurement of a number of matches at once where everything runs already."""
+    """Return the measurement of a number of simultaneous matches with running peers."""
     playing = getattr(rows, "playing", None) or rows._playing  # type: ignore[attr-defined]  # the base's
 
     def burst(seconds: float) -> float:
@@ -44,11 +43,11 @@ def _bursts(there: rows.Running, game: rows.Game, count: int, **options: bool) -
 def matches(transport: Transport, count: str, *options: str) -> Iterator[Measurement]:
     """Play a number of single matches at once, with a process for each role.
 
-    Of the options, ``hosted`` runs the environment in the broker's process, ``keys`` encrypts all
-    connections, and those with dashes are the broker's.
+    The option ``hosted`` runs the environment in the broker's process and ``keys`` encrypts all
+    connections; options with dashes are passed to the broker.
     """
     running = functools.partial(rows.running, rows.TRIVIAL, transport)
-    if options:  # which the base's does not know
+    if options:  # unknown to the base
         ours = [each for each in options if each.startswith("--")]
         running = functools.partial(running, ours, hosted="hosted" in options)
         running = functools.partial(running, keys="keys" in options)
@@ -58,7 +57,7 @@ def matches(transport: Transport, count: str, *options: str) -> Iterator[Measure
 
 @contextlib.contextmanager
 def frames(count: str, size: str, *options: str) -> Iterator[Measurement]:
-    """Single matches over ipc whose observations have a number of bytes."""
+    """Play single matches over ipc with observations of ``size`` bytes."""
     game = dataclasses.replace(rows.FRAMES, configuration={"size": int(size)})
     with rows.running(game, "ipc", options) as there:
         yield _bursts(there, game, int(count))
@@ -66,7 +65,7 @@ def frames(count: str, size: str, *options: str) -> Iterator[Measurement]:
 
 @contextlib.contextmanager
 def sockets(size: str) -> Iterator[Measurement]:
-    """Raw Unix sockets with the same hops, and observations of a number of bytes."""
+    """Use raw Unix sockets with the same hops, and observations of ``size`` bytes."""
     from bench import references
 
     yield references.sockets(int(size))
@@ -74,7 +73,7 @@ def sockets(size: str) -> Iterator[Measurement]:
 
 @contextlib.contextmanager
 def stacked(transport: Transport, slots: str, game: str = "trivial") -> Iterator[Measurement]:
-    """``count`` matches at once, in groups."""
+    """Play ``slots`` matches at once, in batches."""
     chosen = rows.STACKED_TRIVIAL if game == "trivial" else rows.GAMES[game]
     with rows.running(chosen, transport) as there:
         yield _bursts(there, chosen, int(slots), stacked=True)
@@ -82,7 +81,7 @@ def stacked(transport: Transport, slots: str, game: str = "trivial") -> Iterator
 
 @contextlib.contextmanager
 def stacked_frames(slots: str, size: str) -> Iterator[Measurement]:
-    """Matches in groups, with observations of a number of bytes."""
+    """Play matches in batches, with observations of ``size`` bytes."""
     game = dataclasses.replace(rows.STACKED_FRAMES, configuration={"size": int(size)})
     with rows.running(game, "ipc") as there:
         yield _bursts(there, game, int(slots), stacked=True)
@@ -90,7 +89,7 @@ def stacked_frames(slots: str, size: str) -> Iterator[Measurement]:
 
 @contextlib.contextmanager
 def copies(slots: str, size: str) -> Iterator[Measurement]:
-    """Copies by numpy of as many observations at once: the speed of memory."""
+    """Copy as many observations at once by numpy, which measures the speed of memory."""
     import numpy as np
 
     seen = np.ones((int(slots), int(size)), np.uint8)
@@ -104,7 +103,8 @@ def copies(slots: str, size: str) -> Iterator[Measurement]:
 
 @contextlib.contextmanager
 def observed(transport: Transport, count: str) -> Iterator[Measurement]:
-    """``count`` matches at once, with observers of all turns, who use the remaining CPU time."""
+    """Play ``count`` matches at once, with observers of all turns that use the remaining CPU
+    time."""
     with rows.running(rows.TRIVIAL, transport) as there, children() as start:
         if hear(start(_observe, there.address)) != "watching":
             raise BenchError("the observers do not watch")
@@ -127,8 +127,10 @@ def _observe(address: str, pipe: Connection) -> None:
 
 @contextlib.contextmanager
 def shards(count: str) -> Iterator[Measurement]:
-    """``count`` brokers with their peers, each on its own core; three times as long, since the
-    start and end of a run count."""
+    """Play on ``count`` brokers with their peers, each on its own core.
+
+    It takes three times as long as others, since the start and end of a run count.
+    """
     from dovetail.peer.config_location import ConfigSource
     from dovetail.protocol.errors import DovetailError
     from dovetail_experiments.files.file import made
@@ -176,8 +178,10 @@ def shards(count: str) -> Iterator[Measurement]:
 
 @contextlib.contextmanager
 def client(language: str, size: str = "") -> Iterator[Measurement]:
-    """One match in lock-step, agent and environment in a language; observations of a ``size`` are
-    made in Python."""
+    """Play one match in lock-step, with agent and environment in a language.
+
+    Observations of ``size`` bytes come from a Python environment.
+    """
     ours = (sys.executable, "-m", "dovetail")
     environment: tuple[str, ...] = (*ours, "env", "bench.peers:Bench")
     agent: tuple[str, ...] = (*ours, "agent", "bench.peers:BenchAgent")
@@ -194,13 +198,13 @@ def client(language: str, size: str = "") -> Iterator[Measurement]:
         except BenchError as error:
             raise BenchError(f"is it built, by `make clients`? {error}") from None
         burst = _bursts(there, game, 1)
-        burst(4.0 if language == "java" else 0.5)  # the compiler of a running JVM takes its time
+        burst(4.0 if language == "java" else 0.5)  # for the JVM's compiler
         yield burst
 
 
 @contextlib.contextmanager
 def rl_glue(core: str = "") -> Iterator[Measurement]:
-    """RL-Glue's core, ``original`` or ours, with raw Python peers."""
+    """Play with RL-Glue's core, ``original`` or ours, and raw Python peers."""
     from bench import glue_peers
 
     with glue_peers.playing(original=core == "original") as burst:
@@ -214,7 +218,7 @@ def in_process(game: str = "trivial") -> Iterator[Measurement]:
 
 @contextlib.contextmanager
 def rl_environment() -> Iterator[Measurement]:
-    """OpenSpiel's own loop of agents, over its Connect Four in C++."""
+    """Play OpenSpiel's own loop of agents, over its Connect Four in C++."""
     from open_spiel.python import rl_environment as spiel
 
     environment, rng = spiel.Environment("connect_four"), random.Random(1)
@@ -233,7 +237,7 @@ def rl_environment() -> Iterator[Measurement]:
 
 @contextlib.contextmanager
 def petting_zoo() -> Iterator[Measurement]:
-    """PettingZoo's Connect Four with random legal moves, driven as its documentation does."""
+    """Play PettingZoo's Connect Four with random legal moves, in the loop of its documentation."""
     import numpy as np
     from pettingzoo.classic import connect_four_v3
 
@@ -257,7 +261,7 @@ def petting_zoo() -> Iterator[Measurement]:
 
 @contextlib.contextmanager
 def batches(whose: str) -> Iterator[Measurement]:
-    """Random moves of Connect Four, many games at once."""
+    """Play random moves of Connect Four in many games at once."""
     from bench import batches as found
 
     turns: Iterator[int] = getattr(found, whose)()
@@ -267,7 +271,7 @@ def batches(whose: str) -> Iterator[Measurement]:
 
 @contextlib.contextmanager
 def relay(transport: Transport, count: str, size: str = "85") -> Iterator[Measurement]:
-    """Bare pyzmq with the same hops."""
+    """Relay with bare pyzmq over the same hops."""
     from bench import references
 
     yield references.relay(transport, int(count), size=int(size))
@@ -275,7 +279,7 @@ def relay(transport: Transport, count: str, size: str = "85") -> Iterator[Measur
 
 @contextlib.contextmanager
 def server(name: str, *arguments: str) -> Iterator[Measurement]:
-    """One seat of the trivial game, or Connect X, at another server."""
+    """Play one seat of the trivial game, or Connect X, at another server."""
     from bench import servers
 
     with getattr(servers, name)(*arguments) as burst:
@@ -295,7 +299,7 @@ KINDS: dict[str, Callable[..., AbstractContextManager[Measurement]]] = {
 def main() -> None:
     kind, *arguments = sys.argv[1:]
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # whatever a library prints is not an answer
+    os.dup2(2, 1)  # keep libraries' output out of the answers
     try:
         with KINDS[kind](*arguments) as burst:
             print("ready", file=answers)

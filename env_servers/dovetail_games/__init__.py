@@ -1,1 +1,1 @@
-"""Environments, one folder or module a game, and bridges to other libraries' environments."""
+"""Environments, with a folder for each game."""

@@ -7,7 +7,7 @@ from dovetail.peer.kernels import njit
 
 @njit(cache=True, nogil=True)
 def popcount(word: int) -> int:
-    """Return how many bits of a word are set.
+    """Return the number of bits set in a word.
 
     >>> popcount(0b1011)
     3

@@ -1,4 +1,5 @@
-"""Base classes of games: ``ArrayGame`` has a compiled form, ``BoardGame`` two seats in turn."""
+"""Base classes of games: ``ArrayGame`` has a compiled form, ``BoardGame`` two seats that take
+turns."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class ArrayGame(Environment[C]):
     """A game that compiled code can also play as arrays, many episodes at once."""
 
     arrays: ClassVar[str] = ""
-    """Its vector environment as ``module:Class``; a subclass does not inherit it."""
+    """Vector environment as ``module:Class``; not inherited by subclasses."""
 
     @classmethod
     def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
@@ -36,25 +37,25 @@ class ArrayGame(Environment[C]):
 
 
 class BoardState(Protocol):
-    """A position of a board game, as its rules keep it."""
+    """A board game's position with its rules."""
 
     @property
     def mover(self) -> int:
-        """The seat to move."""
+        """Seat to move."""
 
     @property
     def over(self) -> bool:
         """True once the game is over."""
 
     def legal(self) -> list[int]:
-        """Return the legal actions, in rising order."""
+        """Return the legal actions in ascending order."""
 
 
 P = TypeVar("P", bound=BoardState)
 
 
 class BoardGame(ArrayGame[C], Generic[C, P]):
-    """A game of two seats that take turns and see everything; ``board`` is its position."""
+    """A game of two seats that take turns, with perfect information; ``board`` is its position."""
 
     seat_counts = (2,)
 
@@ -64,15 +65,15 @@ class BoardGame(ArrayGame[C], Generic[C, P]):
 
     @abstractmethod
     def first_position(self) -> P:
-        """Return the position in which an episode begins.
+        """Return the initial position of an episode.
 
         Raises:
-            DovetailError: the configuration is invalid; the text names the option.
+            DovetailError: the configuration is invalid; the message names the option.
         """
 
     @abstractmethod
     def observation(self, seat: int) -> Any:
-        """Return what a seat sees."""
+        """Return a seat's observation."""
 
     def spec(
         self,
@@ -88,13 +89,13 @@ class BoardGame(ArrayGame[C], Generic[C, P]):
         """Return the spec of a game without chance.
 
         Args:
-            observations: of both seats.
-            actions: how many there are.
-            max_turns: of an episode.
-            symmetries: of the board.
+            observations: the observation space of both seats.
+            actions: the number of actions.
+            max_turns: the maximum turns of an episode.
+            symmetries: the symmetries of the board.
             most: the largest reward, and the largest loss.
-            forfeit: what a seat that gives up loses, and the other gains.
-            discount: that the game proposes.
+            forfeit: the loss of a seat that gives up, and the other's gain.
+            discount: the discount that the game proposes.
         """
         return Spec(
             name=self.name,
@@ -111,12 +112,12 @@ class BoardGame(ArrayGame[C], Generic[C, P]):
         )
 
     def ask(self) -> Turn:
-        """Ask the mover."""
+        """Return a turn that asks the mover."""
         board = self.board
         return Turn.ask(board.mover, self.observation(board.mover), board.legal())
 
     def end(self, winner: int | None, reward: float = 1.0) -> Turn:
-        """End the episode with a winner, who gets a reward that the other loses, or with a draw."""
+        """End the episode in a draw, or with a winner, who gets the reward that the other loses."""
         rewards = [0.0, 0.0]
         if winner is not None:
             rewards[winner], rewards[1 - winner] = reward, -reward

@@ -13,34 +13,34 @@ from dovetail.protocol import columns
 
 
 class TurnBased(VectorEnvironment):
-    """Keeps seats to act, rewards and endings of each slot; a game adds its positions.
+    """Keeps the seats to act, rewards and endings of each slot; a game adds its positions.
 
-    Before ``begin`` and ``play`` the slots that they change continue, with no rewards; a game
-    writes what is otherwise.
+    Before ``begin`` and ``play``, the slots that they change are set to continue with no rewards; a
+    game writes only what differs.
 
     Args:
-        configuration: the options of the environment, as its ``Configuration``.
-        slots: how many episodes are played at once.
-        spec: what the scalar environment's ``init`` returns.
+        configuration: the environment's options, as its ``Configuration``.
+        slots: the number of simultaneous episodes.
+        spec: the result of the scalar environment's ``init``.
     """
 
     def __init__(self, configuration: Any, slots: int, spec: Spec) -> None:
         super().__init__(configuration, slots)
         self.spec = spec
         self.movers: Column = np.zeros(slots, np.int64)
-        """The seat to act, while the episode continues."""
+        """Seat to act while the episode continues."""
         self.over: Column = np.zeros(slots, np.uint8)
-        """As in ``Transitions``."""
+        """Endings, as in ``Transitions``."""
         self.rewards: Column = np.zeros((slots, spec.seats))
-        """Of the last transition, by seat."""
+        """Rewards of the last transition, by seat."""
         self.outcomes: Column = np.full((slots, spec.seats), np.nan)
-        """By seat, where the episode is over and has scores."""
+        """Scores by seat for finished episodes; NaN otherwise."""
 
     # -- what a game adds --------------------------------------------------------------------------
 
     @abstractmethod
     def begin(self, slots: Column, seeds: Column) -> None:
-        """Begin an episode in some slots; as ``start``."""
+        """Start an episode in some slots; arguments as for ``start``."""
 
     @abstractmethod
     def play(self, slots: Column, actions: Column) -> None:
@@ -48,7 +48,7 @@ class TurnBased(VectorEnvironment):
 
     @abstractmethod
     def observations(self, slots: Column, seats: Column) -> Any:
-        """Return what a seat sees in each of some slots: an array or a list of as many rows."""
+        """Return a seat's observation in each of some slots, as an array or a list."""
 
     @abstractmethod
     def legal(self, slots: Column) -> Column:
@@ -56,11 +56,11 @@ class TurnBased(VectorEnvironment):
 
     @abstractmethod
     def afterstates(self, slots: Column, total: int) -> Column:
-        """Return what the seats to act would see after each legal action, slot by slot.
+        """Return the observations of the seats to act after each legal action, slot by slot.
 
         Args:
             slots: int32.
-            total: the legal actions of all of them.
+            total: the number of legal actions over all slots.
         """
 
     # -- a vector environment ----------------------------------------------------------------------

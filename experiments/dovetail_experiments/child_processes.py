@@ -1,4 +1,4 @@
-"""Child processes that end with this one, and with all that they have started."""
+"""Child processes that end when this process does, with all their own children."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 def ends_with_this(
     core: int | None = None, number: signal.Signals = signal.SIGTERM
 ) -> Callable[[], None] | None:
-    """Return a ``preexec_fn`` for a child that ends with this process; None if there is none.
+    """Return a ``preexec_fn`` that ends a child with this process; None where that is unsupported.
 
     Args:
-        core: also keep the child on this core.
+        core: a core to pin the child to.
         number: the signal that ends it.
     """
     return None if _LIBC is None else functools.partial(_prepare, core, number)
 
 
 def _prepare(core: int | None, number: signal.Signals) -> None:
-    """Prepare a child of this process; called in the child before it starts."""
+    """Prepare a child process, in the child itself before its program starts."""
     assert _LIBC is not None
     _LIBC.prctl(_PR_SET_PDEATHSIG, number)
     if core is not None:
@@ -37,7 +37,7 @@ def _prepare(core: int | None, number: signal.Signals) -> None:
 
 
 def end_group(process: subprocess.Popen[Any]) -> None:
-    """Kill a program that leads a process group, with all that it started."""
+    """Kill a program that leads a process group, with everything in the group."""
     if sys.platform == "win32":
         process.kill()
         return

@@ -1,4 +1,4 @@
-"""``dovetail demo``: two learners share one game, which RL-Glue could not do."""
+"""``dovetail demo``: two learners in one game, which RL-Glue could not do."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dovetail_experiments.stages.runner import ExecutionResult, execute
 
 FILE = Path(__file__).parent / "examples" / "connect_four_two_learners.toml"
 PASS = 0.9
-"""The share of games against random that each learner must finally win."""
+"""Share of games against random that each learner must win in the end."""
 
 
 def main() -> int:
-    """Train, evaluate, show a game; return 0 if both learners have learned, else 1."""
+    """Train, evaluate, show a game; return 0 if both learners have learned, otherwise 1."""
     console = Console(highlight=False)
     began = time.monotonic()
     console.print(
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def show_game(execution: ExecutionResult, console: Console) -> None:
-    """Let the agents of the first phase play one game and print each position."""
+    """Have the agents of the first phase play one game, and print each position."""
     file = execution.file
     seats = file.phases[0].seats
     with places.own_processes(file) as place:

@@ -1,1 +1,1 @@
-"""Agents that know one game, a folder per game."""
+"""Agents for a single game, in one folder per game."""

@@ -16,7 +16,7 @@ from dovetail.protocol.scenes import choices_of, scene_of
 from dovetail.protocol.spaces import Discrete, Space, Text
 
 MANY = 60
-"""More legal actions, or ranges of them, than this are not listed."""
+"""Maximum number of legal actions, or of ranges of them, to list."""
 
 
 class PersonLeft(DovetailError):
@@ -26,7 +26,7 @@ class PersonLeft(DovetailError):
 class Human(Agent):
     """Asks a person at the terminal; ``q`` leaves.
 
-    Actions are typed by number, or as the game's scene labels them, in capitals or not.
+    Actions are typed by number or by their label in the game's scene, in upper or lower case.
     """
 
     name = "human"
@@ -93,7 +93,7 @@ def _time(decision: Decision) -> str:
 
 
 def _labels(decision: Decision) -> dict[str, Any]:
-    """Return the legal actions by what the scene calls them."""
+    """Return the legal actions by their labels in the scene."""
     if decision.scene is None:
         return {}
     found = choices_of(scene_of(decision.scene), decision.legal)
@@ -101,7 +101,7 @@ def _labels(decision: Decision) -> dict[str, Any]:
 
 
 def _named(answer: str, labels: Mapping[str, Any]) -> str | None:
-    """Return the label that was typed; capitals matter only where labels differ by them."""
+    """Return the label that was typed; case matters only if labels differ by it."""
     if answer in labels:
         return answer
     alike = [label for label in labels if label.casefold() == answer.casefold()]
@@ -127,7 +127,7 @@ def _hint(legal: Sequence[int] | None, space: Space | None, labels: Mapping[str,
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Return numbers with each run of three or more drawn together.
+    """Return numbers as text, with runs of three or more as ranges.
 
     >>> _ranges([0, 1, 2, 4, 6, 7])
     '0-2, 4, 6, 7'
@@ -156,7 +156,7 @@ def _read(answer: str, legal: Sequence[int] | None, space: Space | None) -> Any:
     """Return the action that a person typed.
 
     Raises:
-        ValueError: it is none, or not legal; the text says so.
+        ValueError: it is not an action, or not legal; the message says which.
     """
     if legal is not None or isinstance(space, Discrete):
         try:

@@ -37,7 +37,7 @@ class RecordedParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Place(Struct):
-    """A seat's episode: how many of its actions were played; None once it is off the record."""
+    """A seat's episode: the number of its actions played; None once it has left the record."""
 
     played: int | None = 0
 
@@ -45,11 +45,10 @@ class _Place(Struct):
 class Recorded(Agent[RecordedParameters]):
     """Repeats its seat's actions from an episode in a broker's journal.
 
-    With the seeds and the opponents of then it makes the same game; against another opponent it
-    follows the record as long as its actions are legal.
+    With the original seeds and opponents it repeats the game; against another opponent it follows
+    the record as long as the actions are legal.
 
-    The journal must be the default of the class in use, which the local user sets
-    (``peer.presets``).
+    The journal must be a default of the class, set by the local user (``peer.presets``).
 
     Raises:
         DovetailError: the journal came over the wire, cannot be read or has no such episode.

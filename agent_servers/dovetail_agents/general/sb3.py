@@ -17,7 +17,7 @@ ALGORITHMS = {
     **dict.fromkeys(("A2C", "DDPG", "DQN", "PPO", "SAC", "TD3"), "stable_baselines3"),
     **dict.fromkeys(("ARS", "MaskablePPO", "QRDQN", "TQC", "TRPO"), "sb3_contrib"),
 }
-"""The package of each algorithm that has a name here."""
+"""Package of each supported algorithm."""
 INSTALL = {
     "stable_baselines3": "stable-baselines3: pip install 'dovetail[sb3]'",
     "sb3_contrib": "sb3-contrib: pip install sb3-contrib",
@@ -53,7 +53,7 @@ class SB3Parameters(Struct, frozen=True, forbid_unknown_fields=True):
     illegal: Annotated[
         Literal["random", "fail"],
         Meta(
-            description="What to do with an illegal action: random, play a random legal one; "
+            description="Handling of illegal actions: random, play a random legal one; "
             "fail, leave it to the run's on_illegal."
         ),
     ] = "random"
@@ -63,13 +63,13 @@ class SB3(Agent[SB3Parameters]):
     """Seats a policy trained with Stable-Baselines3, if that is installed (``pip install
     dovetail[sb3]``).
 
-    It plays and does not learn. What a seat observes goes to ``predict`` as it is, so the policy
-    must have been trained on the same observations; its number is the action. Stable-Baselines3
-    unpickles what it loads, which can run code: only files that the program's own user registered
-    are loaded, and those should be from people you trust.
+    It plays and does not learn. Observations are passed to ``predict`` unchanged, so the policy
+    must have been trained on the same observations; the number it returns is the action.
+    Stable-Baselines3 unpickles the files it loads, which can run code: only files registered by the
+    program's own user are loaded, and those should come from people you trust.
 
     Raises:
-        DovetailError: there is no such package, algorithm or policy, or the file is none of that
+        DovetailError: there is no such package, algorithm or policy, or the file is not of that
             algorithm.
     """
 

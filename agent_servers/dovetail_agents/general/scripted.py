@@ -1,4 +1,4 @@
-"""A player of a given list of actions."""
+"""A player of a fixed list of actions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ScriptedParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
     actions: Annotated[
         list[Any],
-        Meta(description="What to answer to the first decision of an episode, the second, …"),
+        Meta(description="Actions for the first decision of an episode, the second, …"),
     ]
     after: Annotated[
         Literal["repeat", "random", "fail"],
@@ -24,7 +24,7 @@ class ScriptedParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Place(Struct):
-    """A seat's episode: how many actions it has played."""
+    """A seat's episode: the number of actions played."""
 
     played: int = 0
 

@@ -1,1 +1,1 @@
-"""Parts that learners are built from: networks, linear functions, sampling, random numbers."""
+"""Building blocks of learners: networks, linear functions, sampling, random numbers."""

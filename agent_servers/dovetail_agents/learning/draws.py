@@ -1,4 +1,4 @@
-"""The draws of ``sampling``, compiled: the same from ``vector_random`` as from
+"""The random choices of ``sampling``, compiled; ``vector_random`` gives the same as
 ``random.Random``."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 @njit(cache=True)
 def nth(marked: Array, place: int) -> int:
-    """Return the column of the marked entry with this number, counting from 0."""
+    """Return the column of the marked entry with number ``place``, counting from 0."""
     for column in range(marked.shape[0]):
         if marked[column]:
             if place == 0:
@@ -27,10 +27,10 @@ def nth(marked: Array, place: int) -> int:
 
 @njit(cache=True)
 def best(values: Array, legal: Array, state: Array) -> int:
-    """Return the legal column of the largest value; equal ones are drawn at random.
+    """Return the legal column with the largest value, with ties broken at random.
 
     Args:
-        values: by column.
+        values: the value of each column.
         legal: bool, by column.
         state: a generator.
     """
@@ -73,17 +73,17 @@ def explore_rows(
     chosen: Array,
     explored: Array,
 ) -> None:
-    """Choose in each row the best of its values, or any with probability ``epsilon``.
+    """Choose the best value in each row or, with probability ``epsilon``, any.
 
     Args:
         which: the generator of each row.
-        counts: how many values each row has; they follow each other in ``values``.
-        values: of all rows.
-        epsilon: below 0 nothing is drawn but among equals.
+        counts: the number of values of each row; rows are adjacent in ``values``.
+        values: the values of all rows.
+        epsilon: the probability; below 0, random numbers are drawn for ties only.
         states: generators by number.
-        greedy, chosen: int64, shape (rows,): written, the place of the best value and of the chosen
-        one.
-        explored: bool, shape (rows,): written, whether the latter was drawn.
+        greedy, chosen: int64, shape (rows,): written, the index of the best value and of the
+            choice.
+        explored: bool, shape (rows,): written, whether the choice was random.
     """
     every = np.ones(counts.max(), np.bool_)
     first = 0

@@ -1,4 +1,4 @@
-"""The end of splitmix64 (Steele et al. 2014): 64 bits that depend on all of another 64."""
+"""The finaliser of splitmix64 (Steele et al. 2014), which maps 64 bits to 64 well-mixed bits."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _MASK = (1 << 64) - 1
 
 
 def scatter(z: Any) -> Any:
-    """Scatter a uint64, in compiled code, or each of an array of them."""
+    """Mix a uint64 in compiled code, or each element of an array."""
     z = (z ^ (z >> np.uint64(30))) * _FIRST
     z = (z ^ (z >> np.uint64(27))) * _SECOND
     return z ^ (z >> np.uint64(31))
 
 
 def mix(number: int) -> int:
-    """Scatter the last 64 bits of a number.
+    """Mix the last 64 bits of a number.
 
     >>> hex(mix(1)), mix(2**64 + 1) == mix(1)
     ('0x5692161d100b05e5', True)

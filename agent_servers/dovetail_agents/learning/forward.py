@@ -1,7 +1,6 @@
-"""The sums of a network's layers, compiled: those of a row do not depend on the rows beside it.
+"""Sums of a network's layers, compiled; each row's result is independent of the other rows.
 
-A matrix product of BLAS takes another order of additions for another number of rows, so that its
-last bits differ.
+A BLAS matrix product orders its additions by the number of rows, so its last bits vary.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ Array = NDArray[Any]
 
 @njit(cache=True)
 def layer(rows: Array, weights: Array, out: Array) -> None:
-    """Write the sums of a layer; inputs that are 0, as most flags of a board, cost nothing.
+    """Write the sums of a layer; inputs of 0, like most flags of a board, cost nothing.
 
     Args:
         rows: shape (rows, inputs).
-        weights: shape (inputs + 1, units); the last row is added as it is.
+        weights: shape (inputs + 1, units); the last row is the bias.
         out: shape (rows, units).
     """
     inputs, units = rows.shape[1], weights.shape[1]

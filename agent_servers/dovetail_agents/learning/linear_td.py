@@ -1,7 +1,8 @@
 """Players that search with a linear evaluation and learn its weights by TD(0).
 
-Two studies do so: Amazons (section 5) and dots and boxes. The value of a position is the sum of
-weights times features; after each step the weights move by ``rate * (target - value) * features``.
+Two studies use it: Amazons (section 5) and dots and boxes. The value of a position is the sum of
+weights times features; after each step the weights change by ``rate * (target - value) *
+features``.
 """
 
 from __future__ import annotations
@@ -20,46 +21,46 @@ from dovetail_agents.learning.saving import pack, unpack
 
 Array = NDArray[Any]
 LARGEST = 1e9
-"""A weight beyond this means that learning has diverged."""
+"""Bound of the weights, beyond which learning has diverged."""
 
 
 class LinearTDParameters(LearnerOptions, frozen=True, forbid_unknown_fields=True):
-    """The options of all such players."""
+    """Options shared by all such players."""
 
     target: Annotated[
         Literal["predicted", "actual", "leaf"],
         Meta(
-            description="What a value moves to: predicted, the value after the own action and the "
+            description="Target of a value: predicted, the value after the own action and the "
             "reply that the search expects; actual, the value at the seat's next decision, or "
             "the result; leaf, as actual, but of the positions at the end of the expected lines "
             "(TD-leaf)"
         ),
     ] = "predicted"
     snapshot_every: Annotated[
-        int, Meta(ge=0, description="Updates between two records of the weights; 0 for none.")
+        int, Meta(ge=0, description="Updates between snapshots of the weights; 0 for none.")
     ] = 50
 
 
 class _Settings(Struct, forbid_unknown_fields=True):
     updates: int
     extra: dict[bytes, int]
-    """The memory of a game's rate."""
+    """The memory of a game's step size."""
 
 
 class Considered(Struct, frozen=True):
-    """A searched decision: the action, and what learning from it needs."""
+    """A searched decision: the action, and the data for learning from it."""
 
     action: int
     features: Array
-    """Of the position, or for TD-leaf of the one at the end of the line that is expected."""
+    """Features of the position or, for TD-leaf, of the end of the expected line."""
     value: float
-    """Of that position."""
+    """Value of that position."""
     predicted: float | None = None
-    """The value after the chosen action and the reply that is expected."""
+    """Value after the chosen action and the expected reply."""
 
 
 class _Pending(Struct):
-    """A seat's episode: the features of its last position, which wait for their target."""
+    """A seat's episode: the features of its last position, awaiting their target."""
 
     features: Array | None = None
 
@@ -68,52 +69,52 @@ P = TypeVar("P", bound=LinearTDParameters)
 
 
 class LinearTD(Agent[P]):
-    """Chooses by search, learns by TD(0)."""
+    """Base class of players that choose by search and learn by TD(0)."""
 
     Memory = _Pending
     needs = Needs(seats=2, legal="list")
     capacity = 1
     answers: tuple[str, ...] = ("weights", "updates", "snapshots")
-    """The messages of experiments that it knows."""
+    """Messages that it answers."""
 
     def __init__(self, parameters: P | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self.weights: Array = np.array(self.first_weights(), np.float64)
         self.updates = 0
         self.snapshots: list[Array] = []
-        """The weights after every ``snapshot_every`` updates."""
+        """Weights after every ``snapshot_every`` updates."""
 
     # -- what a game adds --------------------------------------------------------------------------
 
     @abstractmethod
     def first_weights(self) -> list[float]:
-        """Return the weights to begin with."""
+        """Return the initial weights."""
 
     @abstractmethod
     def consider(self, decision: Decision, action: int | None, *, learn: bool) -> Considered:
         """Search a position.
 
         Args:
-            decision: what is asked.
-            action: to be taken whatever the search says, drawn for exploration.
-            learn: whether the values for learning are wanted.
+            decision: the decision.
+            action: an action to take instead of the search's choice, for exploration.
+            learn: whether to return values for learning.
         """
 
     def value(self, features: Array) -> float:
-        """Return the value of a position that is not over."""
+        """Return the value of an unfinished position."""
         return float(self.weights @ features)
 
     @abstractmethod
     def result(self, end: End) -> float | None:
-        """Return the value of a game that is over; None if a forfeit leaves it open."""
+        """Return the value of a finished game; None if a forfeit leaves it open."""
 
     @abstractmethod
     def beyond(self, end: End) -> float:
-        """Return the value of the last position of a game that was truncated."""
+        """Return the value of the last position of a truncated game."""
 
     @abstractmethod
     def rate(self, features: Array) -> float:
-        """Return the step size of the update that comes."""
+        """Return the step size of the next update."""
 
     # -- the agent ---------------------------------------------------------------------------------
 
@@ -160,7 +161,7 @@ class LinearTD(Agent[P]):
             self.snapshots.append(self.weights.copy())
 
     def message(self, body: Any) -> Any:
-        """Answer ``weights``, ``updates`` (how many there were) and ``snapshots``, one row per
+        """Answer ``weights``, ``updates`` (their number) and ``snapshots``, with a row for every
         ``snapshot_every`` updates."""
         if body == "weights":
             return self.weights
@@ -173,11 +174,11 @@ class LinearTD(Agent[P]):
         raise DovetailError(f"{self.name} answers {names}, not {body!r}")
 
     def memory(self) -> dict[bytes, int]:
-        """Return what a game's rate remembers beside the weights."""
+        """Return the data, other than weights, on which a game's step size depends."""
         return {}
 
     def remember(self, memory: dict[bytes, int]) -> None:
-        """Take what ``memory`` returned."""
+        """Restore the data that ``memory`` returned."""
 
     def save(self) -> bytes:
         """Return weights, counters, snapshots and parameters."""
@@ -188,7 +189,7 @@ class LinearTD(Agent[P]):
         return pack(self.name, 1, self.parameters, self.seed, settings, arrays)
 
     def load(self, state: bytes) -> None:
-        """Become the agent that was saved: its parameters take the place of this one's."""
+        """Restore a saved agent, including its parameters."""
         saved = unpack(self.name, state, 1, type(self).Parameters, _Settings)
         weights = saved.array("weights", "<f8", self.weights.shape)
         snapshots = saved.array("snapshots", "<f8", (-1, len(self.weights)))

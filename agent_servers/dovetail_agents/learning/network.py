@@ -1,7 +1,7 @@
-"""A network with one hidden layer and one output, made for learning from one row at a time; and one
-without.
+"""A network with one hidden layer and one output, designed for learning row by row, and a linear
+one.
 
-All weights lie in one vector, so that an update or a trace of all layers is one operation.
+All weights are in one vector, so that an update or a trace of all layers is one operation.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ def size(inputs: int, hidden: int) -> int:
 class Network:
     """Values of rows, and their gradients by the weights.
 
-    The first weights are uniform, within one over the square root of a unit's inputs for the
-    hidden layer and 0.3 times that for the output, so that first values are near zero.
+    Initial weights are uniform, within one over the square root of a unit's number of inputs for
+    the hidden layer and 0.3 times that for the output, so that initial values are near zero.
 
     Args:
         inputs: the length of a row.
         hidden: the number of hidden units.
-        activation: of the hidden units.
+        activation: the activation function of the hidden units.
         output: ``tanh`` for values between -1 and 1, or ``linear``.
-        rng: for the first weights.
-        dtype: of all computation.
+        rng: the source of the initial weights.
+        dtype: the type of all computation.
     """
 
     def __init__(
@@ -71,20 +71,20 @@ class Network:
         self._reserve(8)
 
     def layers(self, vector: Array) -> tuple[Array, Array]:
-        """Return the parts of a vector like ``weights``: inputs + 1 by hidden, and hidden + 1."""
+        """Return views of a vector like ``weights``: inputs + 1 by hidden, and hidden + 1."""
         split = (self.inputs + 1) * self.hidden
         return vector[:split].reshape(self.inputs + 1, self.hidden), vector[split:]
 
     def values(self, rows: NDArray[Any], extra: Array | None = None) -> list[float]:
-        """Return the value of each row, and last that of ``extra`` if it is given."""
+        """Return the value of each row, followed by that of ``extra`` if given."""
         values: list[float] = self.run(rows, extra).tolist()
         return values
 
     def run(self, rows: NDArray[Any], extra: Array | None = None) -> Array:
-        """Return the same as an array, which the next call overwrites.
+        """Return the same values as an array, which the next call overwrites.
 
         Args:
-            rows: one row each along the first axis, of any shape that has ``inputs`` elements.
+            rows: rows along the first axis, of any shape with ``inputs`` elements each.
             extra: one more row.
         """
         n = len(rows)
@@ -110,16 +110,16 @@ class Network:
             np.tanh(hidden, out=hidden)
         elif self.activation == "relu":
             np.maximum(hidden, 0, out=hidden)
-        else:  # the logistic function, by a form that cannot overflow
+        else:  # the logistic function, in a form that cannot overflow
             np.multiply(hidden, 0.5, out=hidden)
             np.tanh(hidden, out=hidden)
             np.multiply(hidden, 0.5, out=hidden)
             np.add(hidden, 0.5, out=hidden)
 
     def each(self, rows: NDArray[Any]) -> Array:
-        """Return the value of each row, the same whatever rows are beside it; shape (rows,).
+        """Return the value of each row, independent of the other rows; shape (rows,).
 
-        Those of ``values`` may differ in the last bits with the number of rows.
+        The last bits of ``values`` may vary with the number of rows.
         """
         hidden = _sums(rows, self._first)
         self._activate(hidden)
@@ -191,12 +191,12 @@ class Linear:
     """A linear function of a row with the interface of ``Network``: a network without a hidden
     layer.
 
-    The first weights are zero.
+    Initial weights are zero.
 
     Args:
         inputs: the length of a row.
         output: ``tanh`` for values between -1 and 1, or ``linear``.
-        dtype: of all computation.
+        dtype: the type of all computation.
     """
 
     hidden = 0
@@ -210,12 +210,12 @@ class Linear:
         self._out: Array = np.empty(0, self.dtype)
 
     def values(self, rows: NDArray[Any], extra: Array | None = None) -> list[float]:
-        """Return the value of each row, and last that of ``extra`` if it is given."""
+        """Return the value of each row, followed by that of ``extra`` if given."""
         values: list[float] = self.run(rows, extra).tolist()
         return values
 
     def run(self, rows: NDArray[Any], extra: Array | None = None) -> Array:
-        """Return the same as an array."""
+        """Return the same values as an array."""
         n = len(rows)
         self._whole = np.ones((n + (extra is not None), self.inputs + 1), self.dtype)
         self._whole[:n, :-1] = rows.reshape(n, -1)
@@ -227,7 +227,7 @@ class Linear:
         return self._out
 
     def each(self, rows: NDArray[Any]) -> Array:
-        """Return the value of each row, the same whatever rows are beside it; shape (rows,)."""
+        """Return the value of each row, independent of the other rows; shape (rows,)."""
         out = _sums(rows, self.weights[:, None])[:, 0]
         return np.tanh(out) if self.output == "tanh" else out
 
@@ -247,7 +247,7 @@ class Linear:
 
 
 def _sums(rows: NDArray[Any], weights: Array) -> Array:
-    """Return the sums of a layer, each row by itself; weights have the shape (inputs + 1,
+    """Return the sums of a layer, each row computed separately; weights have shape (inputs + 1,
     units)."""
     flat = np.ascontiguousarray(rows.reshape(len(rows), -1), weights.dtype)
     out: Array = np.empty((len(flat), weights.shape[1]), weights.dtype)

@@ -1,7 +1,7 @@
-"""Options that learners share, each described once.
+"""Options shared by learners, each described once.
 
-A struct's order of fields is that of the states it is saved in, so a learner whose first options
-are others names the types instead of the base.
+The order of a struct's fields is that of its saved state, so a learner whose first options differ
+uses these types without the base class.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Discount = Annotated[
 
 
 class LearnerOptions(Struct, frozen=True, forbid_unknown_fields=True):
-    """The options of a learner that explores; each learner has its own defaults."""
+    """Options of a learner that explores; each learner sets its own defaults."""
 
     learning_rate: StepSize = 0.1
     epsilon: Epsilon = 0.1

@@ -1,8 +1,8 @@
-"""The format of saved agents: settings and arrays in one format, checked when they are read.
+"""The format of saved agents: settings and arrays, validated when read.
 
 A state is MessagePack: the agent's type, a version, its parameters and seed, a struct of settings,
-and arrays.  Nothing in it is imported, evaluated or unpickled.  An agent loads like this, so that
-a state that is refused changes nothing::
+and arrays.  Nothing in it is imported, evaluated or unpickled.  An agent loads a state as follows,
+so that a rejected state changes nothing::
 
     saved = unpack(self.name, state, 1, type(self).Parameters, Counters)
     other = type(self)(saved.parameters, saved.seed)
@@ -31,16 +31,16 @@ S = TypeVar("S", bound=Struct)
 
 
 class Nothing(Struct):
-    """The settings of an agent that has none."""
+    """Settings of an agent without any."""
 
 
 class _Array(Struct, forbid_unknown_fields=True):
     dtype: str
-    """As numpy writes it, little-endian."""
+    """Type in numpy's notation, little-endian."""
     shape: list[int]
     data: bytes
     packed: bool = False
-    """True if ``data`` is compressed by zlib."""
+    """True if ``data`` is compressed with zlib."""
 
 
 class _State(Struct, forbid_unknown_fields=True):
@@ -53,7 +53,7 @@ class _State(Struct, forbid_unknown_fields=True):
 
 
 class Saved(Generic[P, S]):
-    """A state that was read and is of the right agent."""
+    """A state that was read, of the right agent."""
 
     def __init__(
         self,
@@ -71,15 +71,15 @@ class Saved(Generic[P, S]):
         """Return an array, in this machine's byte order.
 
         Args:
-            name: that ``pack`` was given.
-            dtype: that it must have, such as ``<f4``.
-            shape: that it must have; -1 stands for any length.
-            most: how many numbers it may have at most; required if the length is open and arrays
-                are compressed, since few bytes may become many.
+            name: the name passed to ``pack``.
+            dtype: the required type, such as ``<f4``.
+            shape: the required shape; -1 for any length.
+            most: the maximum number of elements; required if a length is open and arrays are
+                compressed, as a few bytes may expand to many.
 
         Raises:
-            DovetailError: there is none, or it has another type, shape or number of bytes, or is
-                compressed although this agent compresses none.
+            DovetailError: the array is missing, has another type, shape or size, or is compressed
+                although this agent compresses none.
         """
         assert most is not None or -1 not in shape or not self._compress
         found = self._arrays.get(name)
@@ -126,14 +126,14 @@ def pack(
     *,
     compress: bool = False,
 ) -> bytes:
-    """Return the bytes that ``unpack`` reads.
+    """Return a state for ``unpack``.
 
     Args:
         name: the agent's type.
-        version: of what the settings and arrays mean.
-        parameters: of the agent.
-        seed: of the agent.
-        settings: counters and the like.
+        version: the version of settings and arrays.
+        parameters: the agent's parameters.
+        seed: the agent's seed.
+        settings: counters and similar data.
         arrays: numbers, by name.
         compress: whether to compress the arrays.
     """
@@ -156,10 +156,10 @@ def unpack(
     *,
     compress: bool = False,
 ) -> Saved[P, S]:
-    """Return what ``pack`` was given; ``compress`` as it was given it.
+    """Return the contents of a state; ``compress`` must be the same as for ``pack``.
 
     Raises:
-        DovetailError: the bytes are something else, or of another agent or version.
+        DovetailError: the bytes are not a state, or of another agent or version.
     """
     try:
         found = msgspec.msgpack.decode(state, type=_State)
@@ -177,5 +177,5 @@ def unpack(
 
 
 def become(agent: object, other: object) -> None:
-    """Give an agent everything that another of its type holds."""
+    """Copy all attributes of another agent of the same type to an agent."""
     vars(agent).update(vars(other))

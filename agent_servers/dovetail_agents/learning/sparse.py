@@ -11,18 +11,18 @@ from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 BIAS = 0.5
-"""The output of the bias units of both layers, whose weights are learned."""
+"""Output of the bias units of both layers; their weights are learned."""
 
 
 @njit(cache=True, nogil=True)
 def value(first: Array, second: Array, active: Array, count: int, hidden: Array) -> float:
-    """Return the network's value, a logistic function of logistic units; write the units' values.
+    """Return the network's value, a logistic function of logistic units; write the units' outputs.
 
     Args:
-        first: weights, shape (inputs + 1, units); the last row leaves the bias.
-        second: weights, shape (units + 1,); the last leaves the bias.
-        active: the inputs that are 1 come first; the rest is not read.
-        count: how many inputs are 1.
+        first: weights, shape (inputs + 1, units); the last row is the bias unit's.
+        second: weights, shape (units + 1,); the last one is the bias unit's.
+        active: the numbers of the inputs that are 1; entries beyond ``count`` are ignored.
+        count: the number of inputs that are 1.
         hidden: written, shape (units,).
     """
     inputs, units = first.shape[0] - 1, first.shape[1]

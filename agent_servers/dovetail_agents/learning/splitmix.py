@@ -1,4 +1,4 @@
-"""Random numbers inside compiled games: splitmix64 (Steele et al. 2014), one word of state."""
+"""Random numbers for compiled games: splitmix64 (Steele et al. 2014), with one word of state."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ scatter = njit(cache=True, nogil=True)(finaliser.scatter)
 
 @njit(cache=True, nogil=True)
 def bits(state: Array) -> np.uint64:
-    """Return 64 random bits and move the state on.
+    """Return 64 random bits and advance the state.
 
     Args:
-        state: uint64, shape (1,); the seed at first.
+        state: uint64, shape (1,); initially the seed.
     """
     state[0] += GOLDEN
     return np.uint64(scatter(state[0]))
@@ -35,5 +35,5 @@ def draw(state: Array, count: int) -> int:
 
 @njit(cache=True, nogil=True)
 def fraction(state: Array) -> float:
-    """Return a number from 0 to 1, 1 excluded."""
+    """Return a number from 0 to 1 (exclusive)."""
     return float(bits(state) >> np.uint64(11)) * 2.0**-53

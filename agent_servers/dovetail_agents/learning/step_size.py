@@ -1,4 +1,4 @@
-"""Step sizes that fall as learning proceeds."""
+"""Step sizes that decrease during learning."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ class StepSize(Struct, frozen=True):
     """
 
     first: float
-    """The step size to begin with."""
+    """Initial step size."""
     power: float = 0.0
-    """Divide it by the count, at least 1, to this power."""
+    """Exponent of the count (at least 1) that divides the step size."""
     floor: float = 0.0
-    """With ``power``: the least step size."""
+    """Minimum step size, with ``power``."""
     decay: float = 0.0
-    """Divide it by 1 + count / decay: half at ``decay``, a third at twice that; 0 does not."""
+    """Divides the step size by 1 + count / decay: a half at ``decay``, a third at twice that; 0 for
+    none."""
     halving: int = 0
-    """Count after which the step is halved, each time; 0 for never."""
+    """Count after which the step size is halved each time; 0 for never."""
 
     def at(self, count: float) -> float:
         """Return the step size after ``count`` episodes, visits or updates."""

@@ -1,4 +1,4 @@
-"""Eligibility traces: how the gradients of earlier positions add up to a change of the weights."""
+"""Eligibility traces, which combine gradients of earlier positions into a change of weights."""
 
 from __future__ import annotations
 
@@ -12,42 +12,43 @@ Name = Literal["accumulating", "replacing", "dutch", "true-online"]
 
 
 class Trace:
-    """Accumulating traces: a gradient is added to what is left of the earlier ones."""
+    """Accumulating traces: a gradient is added to the decayed earlier ones."""
 
     def join(self, trace: Array, gradient: Array, rate: float, scale: Array | None) -> None:
-        """Put a gradient into a trace that has decayed already.
+        """Add a gradient to a trace that has already decayed.
 
         Args:
-            trace: changed in place; one number for each weight.
-            gradient: of the value that is learned.
+            trace: one number for each weight; changed in place.
+            gradient: the gradient of the value to be learned.
             rate: the step size.
-            scale: the step sizes of the weights relative to ``rate``; None if all are 1.
+            scale: the weights' step sizes relative to ``rate``; None if all are 1.
         """
         np.add(trace, gradient, out=trace)
 
     def change(
         self, trace: Array, gradient: Array, error: float, moved: float
     ) -> tuple[Array, float]:
-        """Return a direction of the weights, and how far to go for a step size of 1.
+        """Return a direction of the weights, and the distance to move for a step size of 1.
 
         Args:
-            trace: with the gradient in it.
-            gradient: of the value that is learned.
-            error: target minus value.
-            moved: how far earlier updates have moved that value since it was predicted.
+            trace: the trace, with the gradient added.
+            gradient: the gradient of the value to be learned.
+            error: the target minus the value.
+            moved: the amount by which earlier updates have moved that value since it was predicted.
         """
         return trace, error
 
 
 class Replacing(Trace):
-    """A gradient takes the place of the earlier ones wherever it is not zero."""
+    """Replacing traces: a gradient replaces the earlier ones wherever it is not zero."""
 
     def join(self, trace: Array, gradient: Array, rate: float, scale: Array | None) -> None:
         np.copyto(trace, gradient, where=gradient != 0)
 
 
 class Dutch(Trace):
-    """Subtracts from a gradient what the trace holds of it (van Seijen et al. 2016)."""
+    """Dutch traces: the part of a gradient that the trace already holds is subtracted (van Seijen
+    et al. 2016)."""
 
     def join(self, trace: Array, gradient: Array, rate: float, scale: Array | None) -> None:
         scaled = gradient if scale is None else gradient * scale

@@ -1,4 +1,4 @@
-"""Amazons: ``rules`` by themselves, and the environment that serves them."""
+"""Amazons: the ``rules``, and the environment that serves them."""
 
 from dovetail_games.amazons.environment import Amazons, Configuration
 from dovetail_games.amazons.rules import AmazonsBoard, start_position

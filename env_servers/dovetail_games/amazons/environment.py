@@ -18,9 +18,9 @@ from dovetail_games.amazons.rules import AmazonsBoard, start_position
 from dovetail_games.board_game import BoardGame
 
 LONGEST = 20
-"""Rows or columns of the largest position; the limit of the options, too."""
+"""Maximum rows and columns of a position, the same as for the options."""
 ACTIONS_TOLD = 10_000
-"""Symmetric actions are not told where there are more; a table would dwarf the game."""
+"""Maximum actions for which symmetries are declared; larger tables would dwarf the game."""
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,7 +36,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     position: Annotated[
         str,
         Meta(
-            description="to begin from instead: rows from the top divided by '/', of 'a' and 'b' "
+            description="initial position: rows from the top divided by '/', of 'a' and 'b' "
             "(amazons), 'x' (arrows) and '.'; its size is the board's"
         ),
     ] = ""
@@ -47,7 +47,7 @@ class Amazons(BoardGame[Configuration, AmazonsBoard]):
 
     Observation: uint8, shape (3, rows, columns): the seat's own amazons, the opponent's, arrows;
     with ``action = "steps"`` a fourth plane has the amazon that must shoot. Actions: see ``rules``.
-    Rewards: 1 to the winner and -1 to the loser at the end. There is no chance in it.
+    Rewards: 1 for the winner and -1 for the loser at the end. The game has no chance.
     """
 
     name = "amazons"
@@ -68,7 +68,7 @@ class Amazons(BoardGame[Configuration, AmazonsBoard]):
             )
 
     def _number(self) -> None:
-        """Number the queens, so that scenes can say which is which."""
+        """Number the queens, so that scenes can identify them."""
         queens = np.flatnonzero(np.isin(self.board.squares, (1, 2))).tolist()
         self._queens = {square: number for number, square in enumerate(queens)}
 
@@ -117,7 +117,7 @@ class Amazons(BoardGame[Configuration, AmazonsBoard]):
         return self.end(board.winner) if board.over else self.ask()
 
     def observation(self, seat: int) -> NDArray[np.uint8]:
-        """Return what a seat sees: uint8, shape (3 or 4, rows, columns)."""
+        """Return a seat's observation: uint8, shape (3 or 4, rows, columns)."""
         board = self.board
         found: NDArray[np.uint8] = np.empty((3 + board.steps, len(board.squares)), np.uint8)
         shooter = -1 if board.shooter is None else board.shooter
@@ -125,7 +125,7 @@ class Amazons(BoardGame[Configuration, AmazonsBoard]):
         return found.reshape(-1, board.rows, board.columns)
 
     def afterstates(self, seat: int) -> NDArray[np.uint8]:
-        """Return what the mover would see after each legal action.
+        """Return the mover's observation after each legal action.
 
         uint8, shape (actions, 3 or 4, rows, columns).
         """
@@ -137,7 +137,7 @@ class Amazons(BoardGame[Configuration, AmazonsBoard]):
         return out.reshape(len(found), -1, board.rows, board.columns)
 
     def place(self, seat: int, observation: Any) -> None:
-        """Go to a position; see ``Environment``."""
+        """Set up a position; see ``Environment``."""
         board = self.board = self.first_position()
         planes = np.asarray(observation).reshape(3 + board.steps, -1)
         board.squares[:] = 0
@@ -149,7 +149,7 @@ class Amazons(BoardGame[Configuration, AmazonsBoard]):
         board.shooter = shooters[0] if shooters else None
 
     def text(self, seat: int | None = None) -> str:
-        """Return the board: A and B are amazons, x arrows; the last arrow is X."""
+        """Return the board as text: A and B are amazons, x arrows; the last arrow is X."""
         board = self.board
         columns = board.columns
         marks = [".ABx"[square] for square in board.squares]
@@ -173,7 +173,7 @@ class Amazons(BoardGame[Configuration, AmazonsBoard]):
         return square_name(square % self.board.columns, square // self.board.columns)
 
     def describe(self, action: int) -> str:
-        """Return an action as a person writes it: ``a1-a4/c4``."""
+        """Return an action in the usual notation: ``a1-a4/c4``."""
         board = self.board
         size = len(board.squares)
         if board.shooter is not None:
@@ -182,13 +182,15 @@ class Amazons(BoardGame[Configuration, AmazonsBoard]):
         return self._line((move // size, move % size, *([] if arrow is None else [arrow])))
 
     def _line(self, squares: Sequence[int]) -> str:
-        """Return a queen's move, and her shot if there is one, as a person writes it."""
+        """Return a queen's move, and her shot if there is one, in the usual notation."""
         names = [self._square(square) for square in squares]
         return "/".join(["-".join(names[:2]), *names[2:]])
 
     def scene(self, seat: int | None = None) -> Scene:
-        """Return the squares row by row from row 1, which is drawn lowest; of many choices their
-        paths only."""
+        """Return the squares row by row from row 1, which is drawn lowest.
+
+        If there are many choices, only their paths are included.
+        """
         board = self.board
         size = len(board.squares)
         cells = [

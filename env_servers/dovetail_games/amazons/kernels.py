@@ -15,9 +15,9 @@ from dovetail.peer.kernels import njit
 
 FREE, ARROW = 0, 3
 ROOM = 1024
-"""For how many actions there is room at first."""
+"""Initial capacity for actions."""
 TOO_MANY, ILLEGAL = -1, -2
-"""Returned instead of a number of actions: for want of room, or as the action made is not legal."""
+"""Returned instead of a number of actions: there is no room for them, or the action was illegal."""
 ALL = 2**63 - 1
 """A line without a free square."""
 
@@ -26,10 +26,10 @@ Array = NDArray[Any]
 
 @njit(cache=True)
 def blocked(board: Array, rows: int, columns: int) -> Array:
-    """Return which squares of each line are not free, bit by bit: int64 [4, lines].
+    """Return the squares of each line that are not free, as bits: int64 [4, lines].
 
-    The lines are rows, columns, diagonals and antidiagonals. A square has the bit of its column in
-    its row, and of its row in the others, from bit 1 on; what lies outside the board is not free.
+    Lines are rows, columns, diagonals and antidiagonals. A square's bit is its column in a row, and
+    its row in the other lines, starting at bit 1; squares outside the board count as not free.
     """
     lines = np.empty((4, rows + columns), np.int64)
     for line in range(rows + columns):
@@ -44,8 +44,7 @@ def blocked(board: Array, rows: int, columns: int) -> Array:
 
 @njit(cache=True)
 def switch(lines: Array, columns: int, row: int, column: int, whether: int = 1) -> None:
-    """Make a free square one that is not, or the other way round; with ``whether`` 0, change
-    nothing."""
+    """Toggle a square between free and not free; do nothing if ``whether`` is 0."""
     upright, across = 2 * whether << row, 2 * whether << column
     lines[0, row] ^= across
     lines[1, column] ^= upright
@@ -55,14 +54,16 @@ def switch(lines: Array, columns: int, row: int, column: int, whether: int = 1) 
 
 @njit(cache=True)
 def ahead(line: int, place: int) -> int:
-    """Return how many squares of a line are free from the one behind ``place`` on."""
+    """Return the number of free squares after ``place`` on a line, up to the first that is not
+    free."""
     free: int = trailing_zeros(line >> (place + 2))  # type: ignore[call-arg]  # numba's decorator
     return free
 
 
 @njit(cache=True)
 def behind(line: int, place: int) -> int:
-    """Return how many squares of a line are free from the one before ``place`` down."""
+    """Return the number of free squares before ``place`` on a line, up to the first that is not
+    free."""
     high: int = leading_zeros(line & ((2 << place) - 1))  # type: ignore[call-arg]  # as above
     return high + place - 63
 
@@ -71,21 +72,21 @@ def behind(line: int, place: int) -> int:
 def reach(
     lines: Array, rows: int, columns: int, square: int, base: int, found: Array, count: int
 ) -> int:
-    """Write the squares that a queen on a square can move to, rising.
+    """Write the squares that a queen can reach from a square, in ascending order.
 
-    They rise without a search because the rays are gone through row by row. Nothing branches on
-    what is free, which would often be guessed wrong: what is not reached is overwritten.
+    The order needs no sorting because the rays are followed row by row. No branch depends on which
+    squares are free, as those would be predicted badly: unreachable squares are overwritten.
 
     Args:
         lines: see ``blocked``.
-        rows, columns: of the board.
-        square: the queen's; what stands there does not matter.
-        base: what is added to each square.
-        found: where they are written; needs room for a whole board from ``count`` on.
-        count: how many entries it has.
+        rows, columns: the size of the board.
+        square: the queen's square; its contents do not matter.
+        base: a number added to each square.
+        found: the array to write to; needs room for a whole board from ``count`` on.
+        count: the number of its entries so far.
 
     Returns:
-        How many entries it has then.
+        The new number of entries.
     """
     row = square // columns
     column = square - row * columns
@@ -122,7 +123,7 @@ def reach(
 
 @njit(cache=True)
 def reached(lines: Array, columns: int, square: int) -> int:
-    """Return how many squares a queen on a square can move to."""
+    """Return the number of squares that a queen can reach from a square."""
     row = square // columns
     column = square - row * columns
     along, down = lines[0, row], lines[1, column]
@@ -135,7 +136,7 @@ def reached(lines: Array, columns: int, square: int) -> int:
 
 @njit(cache=True)
 def can_move(board: Array, rows: int, columns: int, seat: int) -> bool:
-    """Return whether a seat has a move: one of its amazons has a free neighbour."""
+    """Return whether a seat has a move, that is an amazon with a free neighbour."""
     for square in range(rows * columns):
         if board[square] == seat + 1:
             row, column = square // columns, square % columns
@@ -148,7 +149,7 @@ def can_move(board: Array, rows: int, columns: int, seat: int) -> bool:
 
 @njit(cache=True)
 def count_moves(board: Array, rows: int, columns: int, seat: int) -> int:
-    """Return how many moves, queen and arrow together, a seat has."""
+    """Return the number of a seat's moves, counting queen move and arrow together."""
     squares = rows * columns
     targets = np.empty(squares, np.int64)
     lines = blocked(board, rows, columns)
@@ -166,10 +167,11 @@ def count_moves(board: Array, rows: int, columns: int, seat: int) -> int:
 
 @njit(cache=True)
 def moves(board: Array, rows: int, columns: int, seat: int, found: Array) -> int:
-    """Write a seat's moves as ``(source * squares + target) * squares + arrow``, rising.
+    """Write a seat's moves as ``(source * squares + target) * squares + arrow``, in ascending
+    order.
 
     Returns:
-        How many there are, or ``TOO_MANY`` if there are some and ``found`` has no room for all.
+        Their number, or ``TOO_MANY`` if ``found`` has no room for all.
     """
     squares = rows * columns
     targets = np.empty(squares, np.int64)
@@ -191,7 +193,8 @@ def moves(board: Array, rows: int, columns: int, seat: int, found: Array) -> int
 
 @njit(cache=True)
 def queen_moves(board: Array, rows: int, columns: int, seat: int, found: Array) -> int:
-    """Write a seat's queen moves as ``source * squares + target``, rising; else as ``moves``."""
+    """Write a seat's queen moves as ``source * squares + target``, ascending; otherwise like
+    ``moves``."""
     squares = rows * columns
     if squares > found.shape[0]:
         return TOO_MANY if can_move(board, rows, columns, seat) else 0
@@ -209,18 +212,18 @@ def queen_moves(board: Array, rows: int, columns: int, seat: int, found: Array) 
 def actions(
     board: Array, rows: int, columns: int, seat: int, steps: bool, shooter: int, found: Array
 ) -> int:
-    """Write a seat's actions, rising.
+    """Write a seat's actions in ascending order.
 
     Args:
-        board: of the position.
-        rows, columns: of the board.
-        seat: that acts.
+        board: the position's board.
+        rows, columns: the size of the board.
+        seat: the seat that acts.
         steps: whether queen move and arrow are two actions.
         shooter: the square of the amazon that has moved and must shoot, or -1.
-        found: where they are written.
+        found: the array to write to.
 
     Returns:
-        As ``moves``.
+        As for ``moves``.
     """
     if not steps:
         return moves(board, rows, columns, seat, found)
@@ -235,7 +238,7 @@ def actions(
 
 @njit(cache=True)
 def listed(board: Array, rows: int, columns: int, seat: int, steps: bool, shooter: int) -> Array:
-    """Return a seat's actions, rising; see ``actions``."""
+    """Return a seat's actions in ascending order; see ``actions``."""
     found = np.empty(ROOM, np.int64)
     count = actions(board, rows, columns, seat, steps, shooter, found)
     while count < 0:
@@ -246,7 +249,7 @@ def listed(board: Array, rows: int, columns: int, seat: int, steps: bool, shoote
 
 @njit(cache=True)
 def clear(board: Array, columns: int, source: int, target: int) -> bool:
-    """Return whether a queen could move from one square to another, were she on the first."""
+    """Return whether a queen on ``source`` could move to ``target``."""
     down = target // columns - source // columns
     right = target % columns - source % columns
     steps = max(abs(down), abs(right))
@@ -263,7 +266,7 @@ def clear(board: Array, columns: int, source: int, target: int) -> bool:
 def act(
     board: Array, rows: int, columns: int, seat: int, steps: bool, shooter: int, action: int
 ) -> bool:
-    """Make an action; return whether it is legal. If not, nothing has changed."""
+    """Make an action if it is legal; return whether it was. An illegal action changes nothing."""
     squares = rows * columns
     if shooter >= 0:
         arrow = action - squares * squares
@@ -299,11 +302,10 @@ def play(
     action: int,
     found: Array,
 ) -> int:
-    """Make an action and list those that follow: one call instead of two, which cost as much.
+    """Make an action and list the next ones, in a single call, as calls dominate the cost.
 
     Returns:
-        As ``actions`` of who acts next, or ``ILLEGAL`` if the action is not; then nothing has
-        changed.
+        As for ``actions`` of the next seat; ``ILLEGAL`` if the action was, without any change.
     """
     if not act(board, rows, columns, seat, steps, shooter, action):
         return ILLEGAL
@@ -344,7 +346,7 @@ def planes(board: Array, seat: int, out: Array) -> None:
 
 @njit(cache=True)
 def look(board: Array, seat: int, shooter: int, out: Array) -> None:
-    """Write what a seat sees: three planes, and where there is a fourth, the amazon that must
+    """Write a seat's observation: three planes and, if there is a fourth, the amazon that must
     shoot."""
     planes(board, seat, out[:3])
     out[3:] = 0
@@ -354,7 +356,7 @@ def look(board: Array, seat: int, shooter: int, out: Array) -> None:
 
 @njit(cache=True)
 def after_actions(board: Array, found: Array, seat: int, steps: bool, out: Array) -> None:
-    """Write what a seat sees after each of its actions."""
+    """Write a seat's observation after each of its actions."""
     squares = board.shape[0]
     for number in range(found.shape[0]):
         if number == 0:
@@ -394,8 +396,9 @@ def play_slots(
 ) -> None:
     """Apply a legal action in each of some slots.
 
-    ``movers`` becomes who acts next, ``shooters`` the square of the amazon that must shoot or -1,
-    and ``stuck`` whether who acts next cannot.
+    ``movers`` becomes the next seat to act, ``shooters`` the square of the amazon that must shoot
+    or
+    -1, and ``stuck`` whether the next seat cannot act.
     """
     for k in range(len(slots)):
         slot, action = slots[k], chosen[k]
@@ -411,7 +414,7 @@ def play_slots(
 
 @njit(cache=True)
 def look_slots(slots: Array, seats: Array, boards: Array, shooters: Array, out: Array) -> None:
-    """Write what a seat sees in each of some slots."""
+    """Write a seat's observation in each of some slots."""
     for k in range(len(slots)):
         look(boards[slots[k]], seats[k], shooters[slots[k]], out[k])
 
@@ -445,7 +448,7 @@ def after_slots(
     shooters: Array,
     out: Array,
 ) -> None:
-    """Write what each mover would see after each of its actions, slot by slot."""
+    """Write each mover's observation after each of its actions, slot by slot."""
     at = 0
     for slot in slots:
         mover = movers[slot]

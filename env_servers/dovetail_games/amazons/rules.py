@@ -1,8 +1,8 @@
 """The rules of Amazons (W. Zamkauskas 1988) on a board of any size (the study, section 1).
 
-In turn, each player moves one amazon as a chess queen moves, and that amazon then shoots an arrow
-by the same rule; nothing passes over amazons and arrows, and an arrow's square stays closed.
-A player without a move loses.
+In turn, each player moves one amazon like a chess queen, and that amazon then shoots an arrow in
+the same way; nothing passes over amazons and arrows, and an arrow's square stays closed. A player
+without a move loses.
 
 Squares are numbered row by row from the top.  A move is ``(source * squares + target) * squares +
 arrow``; in two steps it is first ``source * squares + target`` and then ``squares² + arrow``.
@@ -26,7 +26,8 @@ MARKS = ".abx"
 def start_position(rows: int, columns: int) -> str:
     """Return the standard set-up: seat 0's amazons at the top, seat 1's mirrored to the bottom.
 
-    A third of the way in on the first row and down both sides; on 10 x 10 the usual position.
+    They stand a third of the way in on the first row and down both sides; on 10 x 10 this is the
+    usual position.
 
     >>> start_position(5, 5)
     '.a.a./a...a/...../b...b/.b.b.'
@@ -68,7 +69,7 @@ class AmazonsBoard:
         steps: whether queen move and arrow are two decisions.
 
     Raises:
-        DovetailError: the position is none.
+        DovetailError: the position is invalid.
     """
 
     __slots__ = (
@@ -82,22 +83,22 @@ class AmazonsBoard:
         self.mover = first
         self.steps = steps
         self.shooter: int | None = None
-        """The square of the amazon that has moved and must shoot."""
+        """Square of the amazon that has moved and must shoot."""
         self.winner: int | None = None
         self._size = self.rows * self.columns
         self._most = self._size**3
         self._move = -1
-        """The last move; while its arrow is missing, the queen move."""
+        """Last move; only the queen move until its arrow is shot."""
         self._found: NDArray[Any] = np.empty(0, np.int64)
-        """Where actions are listed: empty until they are asked for."""
+        """Buffer of actions, empty until they are listed."""
         self._count = kernels.TOO_MANY
-        """How many actions are listed."""
+        """Number of listed actions, or ``TOO_MANY`` before."""
         if not kernels.can_move(self.squares, self.rows, self.columns, first):
             self.winner = 1 - first
 
     @property
     def last(self) -> tuple[int, ...]:
-        """The squares of the last move: from, to, arrow."""
+        """Squares of the last move: from, to, arrow."""
         if self._move < 0:
             return ()
         move, end = divmod(self._move, self._size)
@@ -128,20 +129,20 @@ class AmazonsBoard:
             )
 
     def moves(self) -> NDArray[Any]:
-        """Return the mover's actions, in rising order; int64, empty once the game is over."""
+        """Return the mover's actions in ascending order; int64, empty once the game is over."""
         if self._count < 0:
             self._list()
         return self._found[: self._count].copy()
 
     def legal(self) -> list[int]:
-        """Return the mover's actions, in rising order; none once the game is over."""
+        """Return the mover's actions in ascending order; empty once the game is over."""
         if self._count < 0:
             self._list()
         found: list[int] = self._found[: self._count].tolist()
         return found
 
     def play(self, action: int) -> None:
-        """Let the mover act.
+        """Make an action of the mover.
 
         Raises:
             IllegalAction: the action is not legal; nothing has changed.
@@ -151,7 +152,7 @@ class AmazonsBoard:
         mover, steps = self.mover, self.steps
         shooter = -1 if self.shooter is None else self.shooter
         count = ILLEGAL
-        # others may not even fit into the kernel's integers
+        # others might not even fit into the kernel's integers
         if type(action) is int and 0 <= action < self._most:
             count = play(
                 self.squares, self.rows, self.columns, mover, steps, shooter, action, self._found

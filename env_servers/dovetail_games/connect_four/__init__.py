@@ -1,4 +1,4 @@
-"""Connect Four: ``rules`` by themselves, and the environment that serves them."""
+"""Connect Four: the ``rules``, and the environment that serves them."""
 
 from dovetail_games.connect_four.environment import Configuration, ConnectFour
 from dovetail_games.connect_four.rules import ConnectFourBoard

@@ -37,9 +37,9 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 class ConnectFour(BoardGame[Configuration, ConnectFourBoard]):
     """Connect Four: two seats drop discs in turn; four in a row win.
 
-    Observation: uint8, shape (2, rows, columns), row 0 at the bottom; plane 0 has the discs of the
-    seat that looks, plane 1 the opponent's.  Actions: column numbers.  Rewards: 1 to the winner
-    and -1 to the loser at the end, 0 otherwise and for a draw.  There is no chance in it.
+    Observation: uint8, shape (2, rows, columns), row 0 at the bottom; plane 0 has the seat's own
+    discs, plane 1 the opponent's.  Actions: column numbers.  Rewards: 1 for the winner and -1 for
+    the loser at the end, 0 otherwise and for a draw.  The game has no chance.
     """
 
     name = "connect_four"
@@ -86,11 +86,11 @@ class ConnectFour(BoardGame[Configuration, ConnectFourBoard]):
         return self.end(board.winner) if board.over else self.ask()
 
     def observation(self, seat: int) -> NDArray[np.uint8]:
-        """Return what a seat sees: uint8, shape (2, rows, columns), own discs first."""
+        """Return a seat's observation: uint8, shape (2, rows, columns), own discs first."""
         return self._planes.copy() if seat == 0 else self._planes[::-1].copy()
 
     def afterstates(self, seat: int) -> NDArray[np.uint8]:
-        """Return what the mover would see after each legal move.
+        """Return the mover's observation after each legal move.
 
         uint8, shape (legal moves, 2, rows, columns), own discs first.
         """
@@ -102,12 +102,12 @@ class ConnectFour(BoardGame[Configuration, ConnectFourBoard]):
         return states
 
     def place(self, seat: int, observation: Any) -> None:
-        """Go to a position; see ``Environment``."""
+        """Set up a position; see ``Environment``."""
         self._planes = np.array(observation if seat == 0 else observation[::-1], np.uint8)
         self.board = ConnectFourBoard.of(self._planes, self.board.connect)
 
     def text(self, seat: int | None = None) -> str:
-        """Return the board: X began, O answers, the last disc in lower case."""
+        """Return the board as text: X began, O is second, the last disc is in lower case."""
         board = self.board
         grid = [
             [
@@ -125,8 +125,8 @@ class ConnectFour(BoardGame[Configuration, ConnectFourBoard]):
         return "\n".join(lines)
 
     def scene(self, seat: int | None = None) -> Scene:
-        """Return the squares row by row from the top, then the columns; any square of one chooses
-        it."""
+        """Return the squares row by row from the top, then the columns; any square selects its
+        column."""
         board = self.board
         rows, columns = board.rows, board.columns
         cells, names = _board(rows, columns)
@@ -172,7 +172,7 @@ class ConnectFour(BoardGame[Configuration, ConnectFourBoard]):
         )
 
     def _won(self) -> list[tuple[int, int]]:
-        """Return the squares, as (row from the bottom, column), of every row that won."""
+        """Return the squares, as (row from the bottom, column), of every winning row."""
         board = self.board
         own = {(int(r), int(c)) for r, c in np.argwhere(self._planes[board.winner])}
         found: dict[tuple[int, int], None] = {}
@@ -186,7 +186,7 @@ class ConnectFour(BoardGame[Configuration, ConnectFourBoard]):
 
 @lru_cache(16)
 def _board(rows: int, columns: int) -> tuple[list[Cell], list[str]]:
-    """Return the cells of every scene of a size, and the names of the columns."""
+    """Return the cells shared by all scenes of a board size, and the columns' names."""
     names = [f"column {column_name(column)}" for column in range(columns)]
     cells = [
         Cell(float(column), float(row), kind="hole", name=square_name(column, rows - 1 - row))

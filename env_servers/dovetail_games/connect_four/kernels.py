@@ -1,6 +1,6 @@
-"""Connect Four, compiled: discs on boards of any size, and on many at once.
+"""Connect Four, compiled: discs on boards of any size, and on many boards at once.
 
-A player's discs are a board of zeros and ones: uint8, shape (rows, columns), row 0 at the bottom.
+A player's discs are an array of zeros and ones: uint8, shape (rows, columns), row 0 at the bottom.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 @njit(cache=True)
 def wins(discs: Array, row: int, column: int, connect: int) -> bool:
-    """Return whether the disc at a square is in a row that wins."""
+    """Return whether the disc on a square is part of a winning row."""
     rows, columns = discs.shape
     for up, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
         line = 1
@@ -46,7 +46,7 @@ def play_slots(
     actions: Array,
     connect: int,
 ) -> None:
-    """Drop a disc in each of some slots, and say what it ends."""
+    """Drop a disc in each of some slots, and record finished games."""
     squares = discs.shape[2] * discs.shape[3]
     for k in range(len(slots)):
         slot, column = slots[k], actions[k]
@@ -67,7 +67,7 @@ def play_slots(
 
 @njit(cache=True)
 def look_slots(discs: Array, slots: Array, seats: Array) -> Array:
-    """Return the boards of some slots as seats see them, their own discs first."""
+    """Return the observations of seats in some slots, their own discs first."""
     seen = np.empty((len(slots), *discs.shape[1:]), np.uint8)
     for k in range(len(slots)):
         for side in range(2):

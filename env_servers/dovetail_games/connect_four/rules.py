@@ -1,7 +1,8 @@
 """The rules of Connect Four on a board of any size, as bitboards.
 
 Players drop discs in turn; a disc falls to the lowest free square of its column.  The first player
-has ``connect`` of their own in a row, across, up or diagonally, wins; a full board is a draw.
+with ``connect`` discs in a row, horizontally, vertically or diagonally, wins; a full board is a
+draw.
 
 Square (column c, row r), row 0 at the bottom, is bit ``c * (rows + 1) + r``.  The spare bit on top
 of each column keeps lines from wrapping around (the usual layout, after Tromp's Fhourstones).
@@ -45,25 +46,25 @@ class ConnectFourBoard:
         self.columns = columns
         self.connect = connect
         self.discs = [0, 0]
-        """A bitboard for each player."""
+        """Bitboard of each player."""
         self.heights = [0] * columns
         self.moves = 0
         self.winner: int | None = None
         self.over = False
         """True once a seat has won or the board is full."""
         self.last: int | None = None
-        """The column of the last move."""
+        """Column of the last move."""
         side = rows + 1
         self._quick = (1, side, side - 1, side + 1) if connect == 4 else None
         self._next = [1 << column * side for column in range(columns)]
-        """By column: the bit of its lowest free square."""
+        """Bit of the lowest free square in each column."""
         self._free = list(range(columns))
         self._soonest = 2 * connect - 1
-        """The moves that a line takes."""
+        """Minimum number of moves for a winning row."""
 
     @classmethod
     def of(cls, planes: Any, connect: int) -> ConnectFourBoard:
-        """Return the board with these discs: shape (2, rows, columns), row 0 at the bottom."""
+        """Return the board with the given discs: shape (2, rows, columns), row 0 at the bottom."""
         _, rows, columns = planes.shape
         board = cls(rows, columns, connect)
         for column in range(columns):
@@ -75,7 +76,7 @@ class ConnectFourBoard:
             board._next[column] <<= board.heights[column]
         board.moves = sum(board.heights)
         board._free = [column for column in range(columns) if board.heights[column] < rows]
-        board._soonest = 0  # who has placed these discs need not have taken turns
+        board._soonest = 0  # the discs may not be the result of alternating moves
         last = 1 - board.mover
         if board.wins(board.discs[last]):
             board.winner = last
@@ -92,18 +93,19 @@ class ConnectFourBoard:
 
     @property
     def mover(self) -> int:
-        """The player whose turn it is: 0 or 1."""
+        """Player to move: 0 or 1."""
         return self.moves & 1
 
     def legal(self) -> list[int]:
-        """Return the columns that are not full, in rising order; none once the game is over."""
+        """Return the columns that are not full, in ascending order; empty once the game is over."""
         return [] if self.over else self._free.copy()
 
     def drop(self, column: int) -> None:
-        """Let the mover drop a disc.
+        """Drop a disc of the mover.
 
         Raises:
-            IllegalAction: the column is full or none, or the game is over; nothing has changed.
+            IllegalAction: the column is full or does not exist, or the game is over; nothing has
+                changed.
         """
         if self.over or type(column) is not int or column not in self._free:
             raise IllegalAction(self._problem(column), self.moves & 1)
@@ -143,7 +145,7 @@ class ConnectFourBoard:
         for step in (1, side, side - 1, side + 1):
             line = discs
             done = 1
-            # Doubling: after each turn a bit of `line` stands for `done` discs in a row.
+            # Doubling: after each iteration a bit of `line` stands for `done` discs in a row.
             while line and done < self.connect:
                 grow = min(done, self.connect - done)
                 line &= line >> grow * step

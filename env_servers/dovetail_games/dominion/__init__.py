@@ -1,4 +1,4 @@
-"""Dominion: ``rules`` by themselves, and the environment that serves them."""
+"""Dominion: the ``rules``, and the environment that serves them."""
 
 from dovetail_games.dominion.cards import CARDS, Card
 from dovetail_games.dominion.environment import Dominion

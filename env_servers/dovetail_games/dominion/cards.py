@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A kind of card.  Its number is its place in ``CARDS``."""
+    """A kind of card, numbered by its index in ``CARDS``."""
 
     name: str
     cost: int
     coins: int = 0
-    """A treasure's worth, or what an action adds."""
+    """Value of a treasure, or coins that an action adds."""
     points: int = 0
     cards: int = 0
     """Cards that an action draws."""
@@ -51,6 +51,6 @@ KINDS = len(CARDS)
 COPPER, SILVER, GOLD, ESTATE, DUCHY, PROVINCE, CURSE = range(7)
 SMITHY, CHAPEL, BAZAAR, ADVENTURER, CONSPIRATOR, FESTIVAL, MONEYLENDER = range(7, 14)
 BASIC = 7
-"""The kinds before this number are in every game; the others are the kingdom's."""
+"""Number of kinds in every game; later ones are kingdom cards."""
 KINGDOM = tuple(card.name for card in CARDS[BASIC:])
 NUMBER = {card.name: number for number, card in enumerate(CARDS)}

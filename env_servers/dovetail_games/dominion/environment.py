@@ -39,17 +39,17 @@ PALETTE = {
     "card-3": ["#8f6a9e", "#8d689c"],
     "card-4": ["#8aa3b8", "#6f8ba3"],
 }
-"""Of treasures, victory cards, curses and actions."""
+"""Colours of treasures, victory cards, curses and actions."""
 MANY = 1_000
-"""More of anything than a game has."""
+"""Larger than every count in a game."""
 
 
 class Dominion(ArrayGame[Configuration]):
     """Dominion: two to four seats buy cards from a common supply for their decks; most points win.
 
     Observation: int16, shape (n,), the counts that ``layout`` names: own hand, deck, discards and
-    cards in play, supply, trash, the known cards of the others, and the state of the
-    turn.  Actions: see ``rules``.  Chance: the shuffles, and who begins.
+    cards in play, supply, trash, the known cards of the others, and the state of the turn.
+    Actions: see ``rules``.  Chance: the shuffles and the starting player.
     """
 
     name = "dominion"
@@ -59,16 +59,16 @@ class Dominion(ArrayGame[Configuration]):
     def __init__(self, configuration: Configuration | None = None) -> None:
         super().__init__(configuration)
         self._moved: int | None = None
-        """The last action."""
+        """Last action."""
         self._told = ""
-        """The last action in words."""
+        """Last action as text."""
         check(self.configuration)
         self.game = DominionGame(self.configuration, random.Random(0))
 
     @classmethod
     def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
         if configuration.max_rounds > np.iinfo(np.int16).max:
-            return None  # the environment refuses to observe more turns; arrays would wrap them
+            return None  # more turns do not fit into the observation; arrays would wrap around
         return super().vector(configuration, slots)
 
     def init(self) -> Spec:
@@ -76,7 +76,7 @@ class Dominion(ArrayGame[Configuration]):
         count = options.players
         most = float(10 * options.victory_pile + 3 * count)
         kind = options.rewards
-        worst = 1.0 if kind == "win" else most  # no loss at the table is dearer than a forfeit
+        worst = 1.0 if kind == "win" else most  # no regular loss exceeds a forfeit
         limits = (-1.0, 6.0) if kind == "purchase" else (-most - 100, most + 100)
         return Spec(
             name=self.name,
@@ -106,7 +106,7 @@ class Dominion(ArrayGame[Configuration]):
         return self._turn(seat)
 
     def _describe(self, action: int) -> str:
-        """Return an action of the phase in words."""
+        """Return an action of the current phase as text."""
         return ENDS[self.game.phase] if action == PASS else describe(action)
 
     def _turn(self, actor: int) -> Turn:
@@ -138,7 +138,7 @@ class Dominion(ArrayGame[Configuration]):
         return [0.0] * count
 
     def observation(self, seat: int) -> NDArray[np.int16]:
-        """Return what a seat knows: int16, in the order of ``layout``."""
+        """Return a seat's observation: int16, in the order of ``layout``."""
         game = self.game
         me = game.players[seat]
         found = [*me.hand]
@@ -160,7 +160,7 @@ class Dominion(ArrayGame[Configuration]):
         return np.array(found, np.int16)
 
     def compiled(self) -> CompiledRules:
-        """Return the options as compiled code takes them."""
+        """Return the options for compiled code."""
         options = self.configuration
         first = DominionGame(options, random.Random(0))
         return CompiledRules(
@@ -174,7 +174,8 @@ class Dominion(ArrayGame[Configuration]):
         )
 
     def afterstates(self, seat: int) -> NDArray[np.int16]:
-        """Return what the seat to act knows after each legal action, before a card is drawn."""
+        """Return the observation of the seat to act after each legal action, before a card is
+        drawn."""
         legal: NDArray[np.bool_] = np.zeros((1, ACTIONS), bool)
         legal[0, self.game.legal()] = True
         seen = self.observation(seat)[None]
@@ -183,9 +184,9 @@ class Dominion(ArrayGame[Configuration]):
         return out
 
     def fork(self, seat: int, seed: int) -> Self:
-        """Return a copy in which what a seat does not know is drawn again.
+        """Return a copy with the information hidden from a seat drawn again.
 
-        That is the order of its own deck, and what the others have in hand and deck.
+        That is the order of its own deck, and the others' hands and decks.
         """
         other = super().fork(seat, seed)
         game = other.game
@@ -205,7 +206,7 @@ class Dominion(ArrayGame[Configuration]):
         return other
 
     def text(self, seat: int | None = None) -> str:
-        """Return supply and turn, and of hands only the seat's own."""
+        """Return supply and turn as text, with the seat's own hand only."""
         game = self.game
         supply = ", ".join(
             f"{CARDS[k].name} {game.supply[k]} ({CARDS[k].cost})" for k in game.piles
@@ -234,7 +235,7 @@ class Dominion(ArrayGame[Configuration]):
         return "\n".join(lines)
 
     def scene(self, seat: int | None = None) -> Scene:
-        """Return the cards; hands are shown to their owner only, as backs to the others."""
+        """Return the cards; hands are visible to their owner only, and show backs to others."""
         game = self.game
         cards = [
             ShownCard(
@@ -282,7 +283,7 @@ class Dominion(ArrayGame[Configuration]):
                 choices.append(Choice(action, describe(action), cards=[at]))
         caption = ""
         if not game.over:
-            # Treasures count when the player begins to buy.
+            # Treasures count once the player begins to buy.
             beside = "" if game.phase == "buy" else " beside treasures"
             counts = (game.coins, "coin"), (game.buys, "buy"), (game.actions, "action")
             caption = ", ".join(_count(*each) for each in counts) + beside
@@ -293,7 +294,7 @@ class Dominion(ArrayGame[Configuration]):
         ]
         for owner, player in enumerate(game.players):
             name = f"Player {owner + 1}"
-            points = float(player.points())  # no secret: everybody saw what was bought
+            points = float(player.points())  # not a secret: all players saw the purchases
             note = f"{sum(player.hand)} in hand, {sum(player.counts())} cards"
             seats.append(Seated(name, points, note))
             whose = "Your" if owner == seat else f"{name}'s"
@@ -331,10 +332,10 @@ class Dominion(ArrayGame[Configuration]):
 
 
 def layout(players: int) -> list[str]:
-    """Return what each number of an observation counts.
+    """Return the names of the counts in an observation.
 
-    Piles not in the game have -1 in the supply. ``others`` are named by how many seats after one's
-    own they sit.
+    Piles that are not in the game have -1 in the supply. ``others`` are named by their distance in
+    seats.
     """
     names = [
         f"{place}: {card.name}"
@@ -366,7 +367,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _kind(kind: int) -> str:
-    """Return a card's kind in a word."""
+    """Return a card's kind as a word."""
     card = CARDS[kind]
     if card.treasure:
         return "Treasure"
@@ -374,7 +375,7 @@ def _kind(kind: int) -> str:
 
 
 def _rules(kind: int) -> str:
-    """Return what a card does, for a person who does not know it."""
+    """Return a card's effect, for people who do not know it."""
     card = CARDS[kind]
     found = [
         f"+{_count(count, word)}"

@@ -1,7 +1,7 @@
-"""Dominion, compiled: a decision in each of many slots, with the draws of ``rules.DominionGame``.
+"""Dominion, compiled: decisions in many slots at once, with the shuffles of ``rules.DominionGame``.
 
-What is done here follows ``rules`` step by step, since every shuffle depends on the order of the
-cards before it.
+The code follows ``rules`` step by step, since every shuffle depends on the order of the cards
+before it.
 """
 
 from __future__ import annotations
@@ -30,24 +30,23 @@ from dovetail_games.dominion.rules import BUY, PASS, TRASH
 Array = NDArray[Any]
 
 DRAW, DISCARD, IN_PLAY = range(3)
-"""A player's piles; the top of the deck is its last card."""
+"""A player's piles; the top of the deck is the last card."""
 ACTING, TRASHING, BUYING = range(3)
 """The phases."""
 SEAT, PHASE, ACTIONS, BUYS, COINS, PLAYED, TO_TRASH, BOUGHT, ENDED = range(9)
-"""The columns of ``Games.turn``; ``BOUGHT`` is ``NOTHING`` or the kind that the last action
-bought."""
+"""Columns of ``Games.turn``; ``BOUGHT`` is ``NOTHING`` or the kind bought by the last action."""
 NOTHING = -1
 GOES_ON, OVER, CUT = range(3)
-"""The values of ``ENDED``."""
+"""Values of ``ENDED``."""
 FAIR, SHARED, HIGHEST = range(3)
-"""The rules for equal points."""
+"""Rules for equal points."""
 
 
 class CompiledRules(NamedTuple):
-    """The options that play depends on, as compiled code takes them."""
+    """The options that affect play, for compiled code."""
 
     supply: Array
-    """int64, shape (kinds,): at the start."""
+    """int64, shape (kinds,): the initial supply."""
     random_first: bool
     whole_round: bool
     aside: bool
@@ -57,7 +56,7 @@ class CompiledRules(NamedTuple):
 
 
 class Games(NamedTuple):
-    """A game in each row; all are int64 if nothing else is said."""
+    """A game in each row; arrays are int64 unless noted."""
 
     chance: Array
     """uint32: the states of a ``Twisters``."""
@@ -70,7 +69,7 @@ class Games(NamedTuple):
     piles: Array
     """int8, shape (slots, seats, 3, cards): the kinds of the cards in deck, discards and play."""
     sizes: Array
-    """Shape (slots, seats, 3): how many cards those have."""
+    """Shape (slots, seats, 3): the number of cards in each pile."""
     turns: Array
     """Shape (slots, seats)."""
     turn: Array
@@ -103,7 +102,7 @@ def _put(games: Games, slot: int, seat: int, pile: int, kind: int) -> None:
 
 @njit(cache=True)
 def _top(games: Games, slot: int, seat: int) -> int:
-    """Take the top card of the deck, after shuffling the discards if there is none."""
+    """Take the top card of the deck, after shuffling in the discards if it is empty."""
     piles, sizes = games.piles[slot, seat], games.sizes[slot, seat]
     if sizes[DRAW] == 0:
         count = sizes[DISCARD]
@@ -127,7 +126,7 @@ def _take(games: Games, slot: int, seat: int, count: int) -> None:
 
 @njit(cache=True)
 def _holds(hand: Array, first: int) -> bool:
-    """Return whether a hand has a card of a kind from ``first`` on."""
+    """Return whether a hand has a card of kind ``first`` or higher."""
     for kind in range(first, KINDS):
         if hand[kind]:
             return True
@@ -185,7 +184,7 @@ def _end_turn(rules: CompiledRules, games: Games, slot: int) -> None:
 
 @njit(cache=True)
 def _skip(rules: CompiledRules, games: Games, slot: int) -> None:
-    """Leave phases in which nothing can be done."""
+    """Skip phases without a choice."""
     turn = games.turn[slot]
     while True:
         hand = games.hands[slot, turn[SEAT]]
@@ -211,7 +210,7 @@ def _discard_forever(games: Games, slot: int, kind: int) -> None:
 
 @njit(cache=True)
 def _adventure(games: Games, slot: int, seat: int) -> None:
-    """Draw until two treasures have come; the rest is discarded."""
+    """Draw until two treasures were found; discard the other cards."""
     aside = np.empty(games.piles.shape[3], np.int8)
     treasures = count = 0
     while treasures < 2:
@@ -283,7 +282,7 @@ def _act(rules: CompiledRules, games: Games, slot: int, action: int) -> None:
 
 @njit(cache=True)
 def begin_slots(slots: Array, rules: CompiledRules, games: Games) -> None:
-    """Begin a game in each of some slots, whose chance is seeded."""
+    """Start a game in each of some slots, whose generators are already seeded."""
     seats = games.hands.shape[1]
     for slot in slots:
         games.supply[slot] = rules.supply
@@ -307,7 +306,7 @@ def begin_slots(slots: Array, rules: CompiledRules, games: Games) -> None:
 
 @njit(cache=True)
 def act_slots(slots: Array, actions: Array, rules: CompiledRules, games: Games) -> None:
-    """Let the player to act do something in each of some slots; actions are legal."""
+    """Apply a legal action of the player to act in each of some slots."""
     for row in range(len(slots)):
         _act(rules, games, slots[row], actions[row])
 
@@ -344,7 +343,7 @@ def _count(cards: Array, size: int, out: Array) -> None:
 def observe_slots(
     slots: Array, seats: Array, rules: CompiledRules, games: Games, out: Array
 ) -> None:
-    """Fill zeroed rows of int16 with what seats know, in the order of ``environment.layout``."""
+    """Fill zeroed int16 rows with seats' observations, in the order of ``environment.layout``."""
     players = games.hands.shape[1]
     for row in range(len(slots)):
         slot, seat = slots[row], seats[row]
@@ -383,10 +382,10 @@ def observe_slots(
 
 @njit(cache=True)
 def after(seen: Array, action: int, rules: CompiledRules) -> None:
-    """Change what the seat to act sees into what it knows after its action, before a card is drawn.
+    """Update the observation of the seat to act for one of its actions, before a card is drawn.
 
-    Phases that an action leaves are left at the next decision. A seat whose turn ends waits for
-    the next: its cards are in the discards.
+    Skipped phases are only left at the next decision. A seat whose turn ends waits for the next
+    one: its cards are in the discards.
     """
     hand, discards, played = seen[:KINDS], seen[2 * KINDS : 3 * KINDS], seen[3 * KINDS : 4 * KINDS]
     supply, trash = seen[4 * KINDS : 5 * KINDS], seen[5 * KINDS : 6 * KINDS]
@@ -443,12 +442,12 @@ def after(seen: Array, action: int, rules: CompiledRules) -> None:
 
 @njit(cache=True)
 def after_rows(seen: Array, legal: Array, rules: CompiledRules, out: Array) -> None:
-    """Write what follows from each legal action of each row of observations, row by row.
+    """Write the observation after each legal action, for each row of observations.
 
     Args:
-        seen: int16, shape (rows, n): of the seats to act.
+        seen: int16, shape (rows, n), the observations of the seats to act.
         legal: bool, shape (rows, actions).
-        rules: of the games.
+        rules: the rules of the games.
         out: int16, shape (legal actions of all rows, n), written.
     """
     at = 0
@@ -475,7 +474,7 @@ def points_slots(slots: Array, games: Games, out: Array) -> None:
 
 @njit(cache=True)
 def outcome_slots(slots: Array, points: Array, tie: int, games: Games, out: Array) -> None:
-    """Fill rows of float64 with the score of each seat, as ``rules.DominionGame.outcome``."""
+    """Fill float64 rows with the score of each seat, like ``rules.DominionGame.outcome``."""
     players = points.shape[1]
     for row in range(len(slots)):
         turns, most = games.turns[slots[row]], points[row].max()

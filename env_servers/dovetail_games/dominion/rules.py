@@ -1,12 +1,12 @@
 """The rules of Dominion for two to four players with the study's cards (section 1).
 
 A turn has an action phase, in which action cards are played, and a buy phase, in which all
-treasures in hand count and cards are bought into the discard pile; then everything is discarded and
+treasures in hand count and cards are bought into the discard pile. Then everything is discarded and
 five cards are drawn. The game ends when the Provinces or any three piles are gone; most points win.
 
 Every decision is one action: ``kind`` plays a card, ``17 + kind`` buys one, ``34 + kind`` trashes
-one, ``PASS`` ends the phase, the trashing or the buying. What leaves no choice is done without
-asking: treasures count by themselves, and a phase in which nothing can be done is skipped.
+one, and ``PASS`` ends the phase, the trashing or the buying. Players are not asked where they have
+no choice: treasures count automatically, and phases without an option are skipped.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dovetail_games.dominion.cards import (
 )
 
 PLAY, BUY, TRASH, PASS = 0, KINDS, 2 * KINDS, 3 * KINDS
-"""Where the numbers of each kind of action begin; ``PASS`` is one action."""
+"""First number of each kind of action; ``PASS`` is a single action."""
 ACTIONS = PASS + 1
 
 Phase = Literal["action", "trash", "buy"]
@@ -48,20 +48,18 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     """The options of Dominion."""
 
     players: Annotated[
-        int, Meta(ge=2, le=4, description="how many play", extra_json_schema={"x-seats": True})
+        int, Meta(ge=2, le=4, description="number of players", extra_json_schema={"x-seats": True})
     ] = 2
     kingdom: Annotated[
         tuple[str, ...], Meta(description="the kinds of kingdom cards in the supply, by name")
     ] = KINGDOM
-    kingdom_size: Annotated[
-        int, Meta(ge=0, le=10, description="how many kinds `kingdom` must name")
-    ] = 10
+    kingdom_size: Annotated[int, Meta(ge=0, le=10, description="number of kinds in `kingdom`")] = 10
     victory_pile: Annotated[
         int, Meta(ge=1, le=100, description="Estates, Duchies and Provinces in the supply, each")
     ] = 12
     kingdom_pile: Annotated[int, Meta(ge=1, le=100, description="cards of each kingdom pile")] = 10
     curses: Annotated[
-        int, Meta(ge=-1, le=100, description="Curses; -1 for ten for each player but one")
+        int, Meta(ge=-1, le=100, description="Curses; -1 for ten per player beyond the first")
     ] = -1
     first: Annotated[Literal["random", "seat-0"], Meta(description="who begins")] = "random"
     end: Annotated[
@@ -74,7 +72,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     tie: Annotated[
         Tie,
         Meta(
-            description="among equal points: fair: who had fewer turns, then at random; shared; "
+            description="tie-break: fair: the seat with fewer turns, then at random; shared; "
             "highest-seat"
         ),
     ] = "fair"
@@ -104,15 +102,15 @@ class DominionPlayer:
     """A player's cards."""
 
     draw: list[int]
-    """The deck; its top is the end."""
+    """Cards of the deck; the last is the top."""
     hand: list[int] = field(default_factory=lambda: [0] * KINDS)
-    """Counts by kind."""
+    """Number of cards of each kind."""
     discard: list[int] = field(default_factory=list)
     in_play: list[int] = field(default_factory=list)
     turns: int = 0
 
     def counts(self) -> list[int]:
-        """Return how many of each kind the player owns."""
+        """Return the number of cards of each kind that the player owns."""
         found = self.hand.copy()
         for pile in (self.draw, self.discard, self.in_play):
             for kind in pile:
@@ -129,7 +127,7 @@ class DominionGame:
 
     Args:
         options: the set-up.
-        rng: shuffles, and draws who begins.
+        rng: the source of shuffles and of the starting player.
     """
 
     def __init__(self, options: Configuration, rng: random.Random) -> None:
@@ -145,7 +143,7 @@ class DominionGame:
         for name in options.kingdom:
             self.supply[NUMBER[name]] = options.kingdom_pile
         self.piles = [kind for kind in range(KINDS) if self.supply[kind]]
-        """The kinds in the supply at the start."""
+        """Kinds in the initial supply."""
         self.trash = [0] * KINDS
         self.players = []
         for _ in range(count):
@@ -159,18 +157,19 @@ class DominionGame:
         self.over = False
         self.cut = False
         self.bought: int | None = None
-        """The kind that the last action bought."""
+        """Kind bought by the last action."""
         self._begin_turn()
 
     @property
     def player(self) -> DominionPlayer:
-        """The player whose turn it is."""
+        """Player whose turn it is."""
         return self.players[self.seat]
 
-    # -- what can be done --------------------------------------------------------------------------
+    # -- legal actions ----------------------------------------------------------------------------
 
     def legal(self) -> list[int]:
-        """Return the actions of the player to act, in rising order; none once the game is over."""
+        """Return the actions of the player to act, in ascending order; empty once the game is
+        over."""
         if self.over:
             return []
         hand = self.player.hand
@@ -187,7 +186,7 @@ class DominionGame:
         return [*found, PASS]
 
     def act(self, action: int) -> None:
-        """Let the player to act do something, and continue to the next decision.
+        """Apply an action of the player to act, and continue to the next decision.
 
         Raises:
             IllegalAction: the action is not legal; nothing has changed.
@@ -213,12 +212,12 @@ class DominionGame:
         self.phase: Phase = "action"
         self.actions, self.buys, self.coins = 1, 1, 0
         self.played = 0
-        """Action cards played this turn."""
+        """Number of action cards played this turn."""
         self.to_trash = 0
         self._skip()
 
     def _skip(self) -> None:
-        """Leave phases in which nothing can be done."""
+        """Skip phases without a choice."""
         hand = self.player.hand
         if self.phase == "trash" and (self.to_trash == 0 or not any(hand)):
             self.phase = "action"
@@ -262,7 +261,7 @@ class DominionGame:
             self._adventure(player)
 
     def _adventure(self, player: DominionPlayer) -> None:
-        """Draw until two treasures have come; the rest is discarded."""
+        """Draw until two treasures were found; discard the other cards."""
         treasures = 0
         aside: list[int] = []
         while treasures < 2 and (kind := self._top(player)) is not None:
@@ -319,7 +318,7 @@ class DominionGame:
             player.hand[kind] += 1
 
     def _top(self, player: DominionPlayer) -> int | None:
-        """Take the top card of the deck, after shuffling the discard pile if there is none."""
+        """Take the top card of the deck, after shuffling in the discard pile if it is empty."""
         if not player.draw:
             if not player.discard:
                 return None
@@ -330,11 +329,11 @@ class DominionGame:
     # -- the end -----------------------------------------------------------------------------------
 
     def outcome(self, tie: Tie) -> list[float]:
-        """Return the score of each seat: 1 for the winner, shared or decided among equals.
+        """Return the score of each seat: 1 for the winner, and ties as ``tie`` says.
 
         Args:
-            tie: ``fair``: of those with most points, who had fewer turns, and else at random;
-                ``shared``: each an equal part; ``highest-seat``: the last of them.
+            tie: ``fair``: fewest turns among those with most points, then at random; ``shared``: an
+                equal part for each; ``highest-seat``: the last of them.
         """
         points = [player.points() for player in self.players]
         best = [seat for seat, each in enumerate(points) if each == max(points)]
@@ -353,11 +352,11 @@ ENDS: dict[Phase, str] = {
     "trash": "pass (trash no more)",
     "buy": "pass (end the turn)",
 }
-"""The meaning of ``PASS``, by phase."""
+"""Meaning of ``PASS`` in each phase."""
 
 
 def describe(action: object) -> str:
-    """Return an action in words."""
+    """Return an action as text."""
     if type(action) is not int or not 0 <= action < ACTIONS:
         return f"{action!r}"
     if action == PASS:
@@ -367,10 +366,10 @@ def describe(action: object) -> str:
 
 
 def check(options: Configuration) -> None:
-    """Check that the options make a game.
+    """Check that the options are consistent.
 
     Raises:
-        DovetailError: they do not; the line names the option.
+        DovetailError: they are not; the message names the option.
     """
     unknown = [name for name in options.kingdom if name not in NUMBER or NUMBER[name] < BASIC]
     known = ", ".join(card.name for card in CARDS[BASIC:])

@@ -1,4 +1,4 @@
-"""Dots and boxes: ``rules`` by themselves, and the environment that serves them."""
+"""Dots and boxes: the ``rules``, and the environment that serves them."""
 
 from dovetail_games.dots.environment import Configuration, Dots
 from dovetail_games.dots.rules import DotsBoard, Grid

@@ -36,9 +36,9 @@ class Dots(BoardGame[Configuration, DotsBoard]):
     """Dots and boxes: two seats draw lines in turn; a seat that completes a box owns it and draws
     again; most boxes win.
 
-    Observation: uint8, shape (lines + 2 boxes + 1,): which lines are drawn, which boxes are the
-    seat's own, which the opponent's, and whether the seat is to draw.  Actions: line numbers, see
-    ``rules``.  There is no chance in it.
+    Observation: uint8, shape (lines + 2 boxes + 1,): flags for lines drawn, own boxes and the
+    opponent's boxes, and whether the seat is to draw.  Actions: line numbers, see ``rules``.  The
+    game has no chance.
     """
 
     name = "dots"
@@ -63,7 +63,7 @@ class Dots(BoardGame[Configuration, DotsBoard]):
             *(Box([lines + 2 * boxes + 1], 0, 1, "uint8"), lines, lines),
             symmetries(self.board.grid),
             most=most,
-            # Otherwise as if all boxes were lost, so that no lost position is better given up.
+            # As if all boxes were lost, so that no lost position is worth giving up.
             forfeit=1.0 if kind == "win" else float(boxes),
         )
 
@@ -114,13 +114,13 @@ class Dots(BoardGame[Configuration, DotsBoard]):
         return Turn.end(map(self.observation, (0, 1)), rewards, winners=winners)
 
     def observation(self, seat: int) -> NDArray[np.uint8]:
-        """Return what a seat sees: uint8, shape (lines + 2 boxes + 1,)."""
+        """Return a seat's observation: uint8, shape (lines + 2 boxes + 1,)."""
         seen: NDArray[np.uint8] = self._seen[seat].copy()
         seen[-1] = not self.board.over and self.board.mover == seat
         return seen
 
     def afterstates(self, seat: int) -> NDArray[np.uint8]:
-        """Return what the mover would see after each legal line.
+        """Return the mover's observation after each legal line.
 
         uint8, shape (legal lines, lines + 2 boxes + 1).
         """
@@ -138,7 +138,7 @@ class Dots(BoardGame[Configuration, DotsBoard]):
         return states
 
     def place(self, seat: int, observation: Any) -> None:
-        """Go to a position; see ``Environment``."""
+        """Set up a position; see ``Environment``."""
         board = self.board = self.first_position()
         lines, boxes = board.grid.lines, board.grid.boxes
         seen = np.array(observation, np.uint8)
@@ -155,8 +155,7 @@ class Dots(BoardGame[Configuration, DotsBoard]):
         board.mover = seat
 
     def text(self, seat: int | None = None) -> str:
-        """Return the grid: A's and B's boxes are named, and each line that is left has its
-        number."""
+        """Return the grid as text: boxes are marked A or B, and each free line has its number."""
         board = self.board
         rows, columns = board.grid.rows, board.grid.columns
         width = len(str(board.grid.lines - 1))
@@ -190,7 +189,7 @@ class Dots(BoardGame[Configuration, DotsBoard]):
         return "\n".join(out)
 
     def describe(self, line: int) -> str:
-        """Return a line as a person writes it, by the dots that it joins: ``a1-b1``, ``b2-b3``."""
+        """Return a line by the dots that it joins: ``a1-b1``, ``b2-b3``."""
         (top, left), (bottom, right) = self.board.grid.ends(line)
         return f"{self._dot(bottom, left)}-{self._dot(top, right)}"
 
@@ -198,7 +197,7 @@ class Dots(BoardGame[Configuration, DotsBoard]):
         return square_name(column, self.board.grid.rows - 1 - row)
 
     def scene(self, seat: int | None = None) -> Scene:
-        """Return boxes and lines as cells: first the boxes, then the lines by number."""
+        """Return boxes and lines as cells: boxes first, then lines by number."""
         board = self.board
         shape = board.grid
         cells = [
@@ -245,7 +244,7 @@ class Dots(BoardGame[Configuration, DotsBoard]):
 
 
 def symmetries(shape: Grid) -> list[Symmetry]:
-    """Return the ways to turn and mirror a grid: seven if it is square, else three."""
+    """Return the rotations and reflections of a grid: seven if it is square, otherwise three."""
     rows, columns = shape.rows, shape.columns
     number = {frozenset(shape.ends(line)): line for line in range(shape.lines)}
     moves: list[Callable[[int, int], tuple[int, int]]] = [
@@ -267,7 +266,7 @@ def symmetries(shape: Grid) -> list[Symmetry]:
             number[frozenset(move(*dot) for dot in shape.ends(line))] for line in range(shape.lines)
         ]
         boxes = [of_box[frozenset(lines[line] for line in sides)] for sides in shape.sides]
-        # Element i of the symmetric observation shows what moved there.
+        # Element i of the symmetric observation is what moves there.
         observation = [0] * (shape.lines + 2 * shape.boxes + 1)
         for line, there in enumerate(lines):
             observation[there] = line

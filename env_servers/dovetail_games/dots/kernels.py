@@ -1,8 +1,8 @@
 """Dots and boxes, compiled: lines drawn on a position of arrays, and on many at once.
 
-``beside[line]`` are the one or two boxes beside a line, -1 for none; ``edges[box]`` counts the
-lines around a box, ``counts[n]`` the boxes with ``n`` of them, and ``boxes[player]`` what each
-owns.
+``beside[line]`` holds the one or two boxes beside a line, -1 for none; ``edges[box]`` counts the
+lines around a box, ``counts[n]`` the boxes with ``n`` of them, and ``boxes[player]`` the player's
+boxes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 
 def neighbours(grid: Grid) -> Array:
-    """Return ``beside`` of a grid: int64, shape (lines, 2)."""
+    """Return ``beside`` for a grid: int64, shape (lines, 2)."""
     beside: Array = np.full((grid.lines, 2), -1, np.int64)
     for line, found in enumerate(grid.beside):
         for side, (box, _) in enumerate(found):
@@ -29,7 +29,7 @@ def neighbours(grid: Grid) -> Array:
 
 @njit(cache=True)
 def draw(line: int, player: int, beside: Array, edges: Array, counts: Array, boxes: Array) -> int:
-    """Draw a line; return how many boxes it completes."""
+    """Draw a line; return the number of boxes it completes."""
     completed = 0
     for side in range(2):
         box = beside[line, side]
@@ -58,13 +58,13 @@ def draw_all(
     """Draw a free line in each of some slots.
 
     Args:
-        slots: which.
-        lines: one each.
-        beside: of the grid.
+        slots: the slots.
+        lines: a line for each slot.
+        beside: as for the module.
         drawn: uint8, by slot and line: 1 if it is drawn.
         edges, counts, boxes: by slot.
         owners: int8, by slot and box: the player, or -1.
-        movers: by slot: who draws next.
+        movers: by slot: the next player to draw.
         gained: int64, by slot and player: written, the boxes that the line completes.
     """
     for k in range(len(slots)):

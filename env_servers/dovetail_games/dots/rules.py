@@ -1,6 +1,6 @@
 """The rules of dots and boxes on a grid of any size.
 
-Players draw lines between neighbouring dots in turn; the player who draws the fourth line of a box
+Players draw lines between neighbouring dots in turn; the player that draws the fourth line of a box
 owns it and draws again. When all lines are drawn, the most boxes win (study *TD learning for dots
 and boxes*).
 
@@ -27,9 +27,9 @@ class Grid:
 
     def __init__(self, rows: int, columns: int) -> None:
         self.rows = rows
-        """Of dots."""
+        """Rows of dots."""
         self.columns = columns
-        """Of dots."""
+        """Columns of dots."""
         across = rows * (columns - 1)
         self.lines = across + (rows - 1) * columns
         self.boxes = (rows - 1) * (columns - 1)
@@ -43,9 +43,9 @@ class Grid:
             for row in range(rows - 1)
             for column in range(columns - 1)
         ]
-        """By box: its top, bottom, left and right line."""
+        """Top, bottom, left and right line of each box."""
         self.beside: list[list[tuple[int, int]]] = [[] for _ in range(self.lines)]
-        """By line: the one or two boxes beside it, each with the bit mask of its four lines."""
+        """The one or two boxes beside each line, each with the bit mask of its four lines."""
         for box, sides in enumerate(self.sides):
             mask = sum(1 << line for line in sides)
             for line in sides:
@@ -66,7 +66,7 @@ class Grid:
 
 @lru_cache(maxsize=32)
 def grid(rows: int, columns: int) -> Grid:
-    """Return the grid of a size; it does not change, so boards share it."""
+    """Return the grid of a size; boards share it, as it never changes."""
     return Grid(rows, columns)
 
 
@@ -87,9 +87,9 @@ class DotsBoard:
         self.drawn = 0
         """A bit for each line."""
         self.free = list(range(self.grid.lines))
-        """The lines that are not drawn, in rising order."""
+        """Free lines in ascending order."""
         self.owners = [-1] * self.grid.boxes
-        """By box: the player, or -1."""
+        """Owner of each box, or -1."""
         self.scores = [0, 0]
         self.mover = 0
         self.last: int | None = None
@@ -112,19 +112,19 @@ class DotsBoard:
         return other
 
     def legal(self) -> list[int]:
-        """Return the lines that are not drawn, in rising order."""
+        """Return the free lines in ascending order."""
         return self.free.copy()
 
     def completes(self, line: int) -> int:
-        """Return how many boxes a line would complete."""
+        """Return the number of boxes that a line would complete."""
         drawn = self.drawn | 1 << line
         return sum(drawn & mask == mask for _, mask in self.grid.beside[line])
 
     def draw(self, line: int) -> None:
-        """Let the mover draw a line.
+        """Draw a line of the mover.
 
         Raises:
-            IllegalAction: it is drawn already, or there is none; nothing has changed.
+            IllegalAction: the line is already drawn or does not exist; nothing has changed.
         """
         if type(line) is not int or not 0 <= line < self.grid.lines:
             raise IllegalAction(

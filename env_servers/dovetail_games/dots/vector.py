@@ -58,7 +58,7 @@ class DotsArrays(TurnBased):
         return seen
 
     def _seen(self, slots: Column, seats: Column) -> Column:
-        """Return what seats see, but for whether they are to draw."""
+        """Return seats' observations, without the flag of the seat to draw."""
         owners, seats = self._owners[slots], seats[:, None]
         parts = [self._drawn[slots], owners == seats, owners == 1 - seats, seats < 0]
         seen: Column = np.concatenate(parts, axis=1, dtype=np.uint8, casting="unsafe")

@@ -1,4 +1,4 @@
-"""2048: ``rules`` by themselves, and the environment that serves them."""
+"""2048: the ``rules``, and the environment that serves them."""
 
 from dovetail_games.game_2048.environment import Configuration, Game2048
 from dovetail_games.game_2048.rules import Board2048

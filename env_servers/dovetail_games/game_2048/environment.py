@@ -35,7 +35,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     rows: Annotated[int, Meta(ge=1, le=10, description="squares from top to bottom")] = 4
     columns: Annotated[int, Meta(ge=1, le=10, description="squares from left to right")] = 4
     four: Annotated[
-        float, Meta(ge=0, le=1, description="the probability that a new tile is a 4, not a 2")
+        float, Meta(ge=0, le=1, description="probability that a new tile is a 4, not a 2")
     ] = 0.1
     tiles: Annotated[int, Meta(ge=1, le=100, description="tiles at the start")] = 2
     encoding: Annotated[
@@ -45,13 +45,13 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Game2048(ArrayGame[Configuration]):
-    """2048: one seat slides tiles until none moves; equal ones that meet become one of twice the
+    """2048: one seat slides tiles until none moves; two equal tiles merge into one of twice the
     value.
 
-    Observation: uint8, shape (rows, columns), the tiles' exponents (0 is free); or, as an
-    option, uint8 planes, shape (exponents, rows, columns), plane 0 for free squares.  Actions: 0
-    up, 1 right, 2 down, 3 left.  Reward: the sum of the tiles made by the move.  Chance: where a
-    tile appears and which.
+    Observation: uint8, shape (rows, columns), the tiles' exponents (0 is free); or, as an option,
+    uint8 planes, shape (exponents, rows, columns), plane 0 for free squares.  Actions: 0 up, 1
+    right, 2 down, 3 left.  Reward: the sum of the tiles made by the move.  Chance: the square and
+    value of new tiles.
     """
 
     name = "2048"
@@ -68,18 +68,18 @@ class Game2048(ArrayGame[Configuration]):
                 f"as many squares, and of 2; it has {squares}"
             )
         self.exponents = squares + 2
-        """No tile is larger: a full chain of squares below it, begun with a 4."""
+        """Upper bound of exponents: a full chain of squares below it, started by a 4."""
         self._begin(0)
 
     def _begin(self, seed: int) -> None:
         self.board = self._new(seed)
         self._moved: int | None = None
-        """The last action."""
+        """Last action."""
         self._slid: Rows = self.board.rows
         self._before: Rows = self.board.rows
-        """The board before the last action."""
+        """Board before the last action."""
         self._shown: tuple[Rows, dict[int, int]] = (), {}
-        """The board of the last scene; by square, the number of its tile."""
+        """Board of the last scene, and the number of the tile on each square."""
         self._numbered = 0
 
     def _new(self, seed: int) -> Board2048:
@@ -115,7 +115,7 @@ class Game2048(ArrayGame[Configuration]):
         for turns in range(4) if square else (0, 2):
             for mirror in (False, True):
                 image = np.rot90(numbers, turns, (1, 2))
-                # A quarter turn to the left takes up to left, right to up, …
+                # A quarter turn to the left maps up to left, right to up, …
                 actions = [(move - turns) % 4 for move in range(4)]
                 if mirror:
                     image = image[:, :, ::-1]
@@ -153,27 +153,27 @@ class Game2048(ArrayGame[Configuration]):
         return flags
 
     def observation(self, seat: int) -> NDArray[np.uint8]:
-        """Return what the seat sees; see the class."""
+        """Return the seat's observation; see the class."""
         return self._encode(self.board.rows)
 
     def after(self, seat: int) -> NDArray[np.uint8]:
-        """Return what the last move led to, before a tile appeared."""
+        """Return the result of the last move, before a tile appears."""
         return self._encode(self._slid)
 
     def afterstates(self, seat: int) -> NDArray[np.uint8]:
-        """Return the boards after each legal move, before a tile appears; one row each."""
+        """Return the boards after each legal move, before a tile appears, as rows."""
         boards = [self._encode(rows) for rows, _ in self.board.after().values()]
         found: NDArray[np.uint8] = np.stack(boards)
         return found
 
     def fork(self, seat: int, seed: int) -> Self:
-        """Return a copy whose tiles to come are drawn from ``seed``."""
+        """Return a copy whose future tiles are drawn from ``seed``."""
         other = super().fork(seat, seed)
         other.board.rng = random.Random(seed)
         return other
 
     def text(self, seat: int | None = None) -> str:
-        """Return the board with the tiles' values, and the score."""
+        """Return the board with the tiles' values and the score as text."""
         values = [[str(1 << tile) if tile else "." for tile in row] for row in self.board.rows]
         width = max(4, max(len(value) for row in values for value in row))
         lines = [" ".join(value.rjust(width) for value in row) for row in values]
@@ -181,8 +181,10 @@ class Game2048(ArrayGame[Configuration]):
         return "\n".join([*lines, f"score {self.board.score}; {names or 'over'}"])
 
     def _tiles(self) -> dict[int, int]:
-        """Return, by square, the number of its tile: the same as in the last scene if that was the
-        last turn's."""
+        """Return the number of the tile on each square, consistent with the last scene.
+
+        That holds if the last scene was of the previous turn.
+        """
         rows, columns = self.configuration.rows, self.configuration.columns
         shown, before = self._shown
         if shown is self.board.rows:
@@ -190,7 +192,7 @@ class Game2048(ArrayGame[Configuration]):
         found: dict[int, int] = {}
         if shown is self._before and self._moved is not None:
             squares = np.arange(rows * columns).reshape(rows, columns)
-            # Line by line, from the side to which the tiles slide.
+            # Line by line, from the side towards which the tiles slide.
             lines = (squares.T, squares[:, ::-1], squares[::-1].T, squares)[self._moved]
             exponents = list(itertools.chain.from_iterable(shown))
             for line in lines.tolist():
@@ -204,7 +206,7 @@ class Game2048(ArrayGame[Configuration]):
         return found
 
     def scene(self, seat: int | None = None) -> Scene:
-        """Return the squares with a margin whose sides are pointed at to move."""
+        """Return the squares with a margin, whose sides select the move."""
         options = self.configuration
         rows, columns = options.rows, options.columns
         rim = 0.4

@@ -1,7 +1,7 @@
 """2048's inner loops, compiled: slides, new tiles, and many boards at once.
 
-Boards are tiles' exponents, int64, square by square from the top left; 0 is free.  A game would
-need 2**60 moves for a tile whose value does not fit into a number here.
+Boards hold the tiles' exponents, int64, square by square from the top left; 0 is free.  A tile
+whose value overflows would need 2**60 moves.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def slide(tiles: Array, rows: int, columns: int, move: int, out: Array) -> int:
     moves.
 
     Args:
-        tiles: before it.
-        rows, columns: of the board.
+        tiles: the board before the move.
+        rows, columns: the size of the board.
         move: 0 up, 1 right, 2 down, 3 left.
-        out: after it, shape as ``tiles``.
+        out: the board after the move, shaped like ``tiles``.
     """
     upright = move == 0 or move == 2
     count = columns if upright else rows
@@ -66,7 +66,7 @@ def slide(tiles: Array, rows: int, columns: int, move: int, out: Array) -> int:
 
 @njit(cache=True, nogil=True)
 def put(tiles: Array, place: int, tile: int) -> None:
-    """Put a tile on the free square with this number, counting free squares from 0."""
+    """Put a tile on free square number ``place``, counting free squares from 0."""
     for square in range(tiles.shape[0]):
         if tiles[square] == 0:
             if place == 0:
@@ -103,14 +103,14 @@ def start_all(
     four: float,
     legal: Array,
 ) -> None:
-    """Begin a game in some slots with generators that are seeded.
+    """Start a game in some slots, whose generators are already seeded.
 
     Args:
-        slots: which.
+        slots: the slots.
         boards: by slot.
         shape: rows and columns.
         states: a generator by slot; see ``twister``.
-        tiles: at the start.
+        tiles: the number of tiles at the start.
         four: the probability that a tile is a 4.
         legal: uint8, by slot: written, the moves that change the board as bits.
     """
@@ -133,8 +133,7 @@ def step_all(
     legal: Array,
     rewards: Array,
 ) -> None:
-    """Play a legal move in each of some slots; ``rewards``, by slot and seat, gets what it
-    earns."""
+    """Play a legal move in each of some slots; write the rewards, by slot and seat."""
     out = np.empty(boards.shape[1], np.int64)
     for k in range(len(slots)):
         slot = slots[k]

@@ -1,11 +1,11 @@
 """The rules of 2048 (G. Cirulli, 2014) on a board of any size.
 
-A move slides all tiles to the edge or the next tile; two equal ones that meet become one of twice
-the value, which does not merge again in that move, and the reward is the sum of the merged tiles.
-Then a tile appears on a free square drawn evenly: a 2, or with a small probability a 4. The game is
-over when no move changes the board.
+A move slides all tiles to the edge or the next tile. Two equal tiles merge into one of twice the
+value, which does not merge again in that move; the reward is the sum of the merged tiles. Then a
+tile appears on a random free square: a 2, or with a small probability a 4. The game is over when no
+move changes the board.
 
-Tiles are held as exponents of two; 0 is a free square.
+Tiles are stored as exponents of two; 0 is a free square.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOVES = ("up", "right", "down", "left")
 
 
 def slide(row: Row) -> tuple[Row, int]:
-    """Return a row slid to the left, and the sum of the tiles that were made.
+    """Return a row slid to the left, and the sum of the merged tiles.
 
     >>> slide((1, 1, 2, 2))
     ((2, 3, 0, 0), 12)
@@ -44,8 +44,8 @@ def slide(row: Row) -> tuple[Row, int]:
 
 
 def origins(row: Row) -> list[int]:
-    """Return, for each tile of a row slid to the left, where it was; of two that merge, the
-    farther.
+    """Return the original index of each tile in a row slid to the left; for merged tiles, the
+    farther one.
 
     >>> origins((1, 1, 0, 2))
     [1, 3]
@@ -62,13 +62,16 @@ def origins(row: Row) -> list[int]:
 
 
 Line = tuple[Row, int, Row, int, int, tuple[int, ...]]
-"""A row slid to the left and its gain; slid to the right and its gain; 1 if the first is another
-row, plus 2 if the second is; and the places that are free."""
+"""A row slid left with its gain, slid right with its gain, a code for the changes, and the free
+places.
+
+The code is 1 if sliding left changes the row, plus 2 if sliding right does.
+"""
 
 
 @lru_cache(maxsize=1 << 20)
 def line(row: Row) -> Line:
-    """Return what there is to know of a row or column."""
+    """Return the slides of a row or column."""
     left, gain = slide(row)
     right, other = slide(row[::-1])
     right = right[::-1]
@@ -81,8 +84,8 @@ def _lines(rows: Iterable[Row]) -> list[Line]:
 
 
 LEGAL = [[move for move, bit in enumerate((1, 8, 2, 4)) if bits & bit] for bits in range(16)]
-"""The moves that change a board, by what changes: a column slid up 1, down 2, a row slid left 4,
-right 8."""
+"""Moves that change a board, by the sum of the changes: a column slid up 1, down 2, a row slid left
+4, right 8."""
 
 
 def _slid(across: list[Line], down: list[Line], move: int) -> tuple[Rows, int]:
@@ -97,14 +100,14 @@ def _slid(across: list[Line], down: list[Line], move: int) -> tuple[Rows, int]:
 
 
 class Board2048:
-    """A position, with the chance that belongs to it.
+    """A position and its source of chance.
 
     Args:
         rows: squares from top to bottom.
         columns: squares from left to right.
-        rng: draws the tiles.
+        rng: the source of new tiles.
         four: the probability that a tile is a 4.
-        tiles: how many there are at the start.
+        tiles: the number of tiles at the start.
 
     >>> board = Board2048(2, 2, random.Random(1))
     >>> sum(tile > 0 for row in board.rows for tile in row)
@@ -129,11 +132,11 @@ class Board2048:
             self.appear()
 
     def go(self, rows: Rows) -> None:
-        """Go to another position."""
+        """Set up another position."""
         self.rows = rows
         self._across = _lines(rows)
         self._down: list[Line] = []
-        """Of the columns, once they are needed."""
+        """Lines of the columns, computed on demand."""
         self._legal: list[int] | None = None
 
     def _moves(self) -> list[int]:
@@ -148,11 +151,11 @@ class Board2048:
         return self._legal
 
     def after(self) -> dict[int, tuple[Rows, int]]:
-        """Return, for each move that changes the board, what it leads to and the reward."""
+        """Return the board and the reward after each move that changes the board."""
         return {move: _slid(self._across, self._down, move) for move in self._moves()}
 
     def legal(self) -> list[int]:
-        """Return the moves that change the board, in rising order."""
+        """Return the moves that change the board, in ascending order."""
         return self._moves().copy()
 
     @property
@@ -161,10 +164,10 @@ class Board2048:
         return not self._moves()
 
     def play(self, move: int) -> int:
-        """Slide, without a new tile; return the reward.
+        """Slide the tiles without adding a new one; return the reward.
 
         Raises:
-            IllegalAction: the move changes nothing, or is none; nothing has changed.
+            IllegalAction: the move changes nothing or does not exist.
         """
         if type(move) is not int or not 0 <= move < 4:
             raise IllegalAction(f"{move!r} is not a move; 0 is up, 1 right, 2 down, 3 left", 0)
@@ -176,7 +179,7 @@ class Board2048:
         return gain
 
     def appear(self) -> None:
-        """Let a tile appear."""
+        """Add a random tile."""
         across = self._across
         place = int(self.rng.random() * sum([len(each[5]) for each in across]))
         tile = 2 if self.rng.random() < self.four else 1

@@ -1,4 +1,4 @@
-"""RLGame: ``rules`` by themselves, and the environment that serves them."""
+"""RLGame: the ``rules``, and the environment that serves them."""
 
 from dovetail_games.rlgame.environment import Configuration, RLGame
 from dovetail_games.rlgame.rules import RLGameBoard, RLGameGeometry

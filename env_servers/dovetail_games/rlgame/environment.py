@@ -25,11 +25,11 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     size: Annotated[int, Meta(ge=3, le=30, description="squares along a side of the board")] = 8
     base: Annotated[int, Meta(ge=1, le=14, description="squares along a side of a base")] = 2
     pawns: Annotated[int, Meta(ge=1, le=100, description="pawns of each player")] = 10
-    first: Annotated[int, Meta(ge=0, le=1, description="who begins; 0 is White, seat 0")] = 0
+    first: Annotated[int, Meta(ge=0, le=1, description="starting seat; 0 is White")] = 0
     loss: Annotated[
         Literal["ordered", "simultaneous"],
         Meta(
-            description="how pawns that cannot move are taken away: one after the other by number, "
+            description="removal of pawns that cannot move: one after the other by number, "
             "Black's first, or all together"
         ),
     ] = "ordered"
@@ -40,20 +40,20 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
         int, Meta(ge=1, description="moves of both players after which a game is truncated")
     ] = 20_000
     win_reward: Annotated[
-        float, Meta(gt=0, description="of the winner at the end; the loser gets its negative")
+        float, Meta(gt=0, description="reward of the winner; the loser gets its negative")
     ] = 1.0
     pawn_reward: Annotated[
         float,
         Meta(
             ge=0,
-            description="after each own move that ends nothing: times (own pawns - the enemy's) / "
+            description="reward after each own move except the last: times (own - enemy pawns) / "
             "pawns at the start",
         ),
     ] = 0.0
     encoding: Annotated[
         Literal["own", "study", "planes"],
         Meta(
-            description="own: the study's inputs, own pawns first and seen from one's own corner; "
+            description="own: the study's inputs, own pawns first, seen from the own corner; "
             "study: White first and as the board is, for both; planes: boards of pawns"
         ),
     ] = "own"
@@ -63,10 +63,10 @@ class RLGame(BoardGame[Configuration, RLGameBoard]):
     """RLGame: two seats race pawns from base to base; pawns that cannot move are lost, and the
     first to enter wins.
 
-    Observation: uint8, shape (2 (n² - 2a² + 5),), the study's binary inputs: for each square
-    outside the bases a flag for either player's pawn there, four flags each for the share of pawns
-    in base, and one each for who has won by entering; or, as an option, float32 planes. Actions:
-    move numbers, see ``rules``. The game has no chance.
+    Observation: uint8, shape (2 (n² - 2a² + 5),), the study's binary inputs: flags of either
+    player's pawns on each square outside the bases, four flags each for the share of pawns in base,
+    and one each for a win by entering; or, as an option, float32 planes. Actions: move numbers, see
+    ``rules``. The game has no chance.
     """
 
     name = "rlgame"
@@ -75,7 +75,7 @@ class RLGame(BoardGame[Configuration, RLGameBoard]):
     def __init__(self, configuration: Configuration | None = None) -> None:
         super().__init__(configuration)
         self._moved: tuple[int, int] | None = None
-        """The last mover and its move."""
+        """Last mover and its move."""
 
     def first_position(self) -> RLGameBoard:
         options = self.configuration
@@ -105,7 +105,7 @@ class RLGame(BoardGame[Configuration, RLGameBoard]):
         )
 
     def _transposed(self) -> Symmetry:
-        """Return the board mirrored along the line between the bases."""
+        """Return the reflection of the board in the line between the bases."""
         size, base = self.configuration.size, self.configuration.base
         shape = self.board.geometry
         square = [size * (s % size) + s // size for s in range(size * size)]
@@ -150,7 +150,7 @@ class RLGame(BoardGame[Configuration, RLGameBoard]):
         return self.board.moves >= int(self.configuration.max_moves)
 
     def _encode(self, pawns: Array, cells: Array, seat: int) -> Array:
-        """Return stacked positions as a seat sees them."""
+        """Return stacked positions as observations of a seat."""
         options = self.configuration
         shape = self.board.geometry
         if options.encoding == "planes":
@@ -163,13 +163,13 @@ class RLGame(BoardGame[Configuration, RLGameBoard]):
         return rows
 
     def observation(self, seat: int) -> NDArray[Any]:
-        """Return what a seat sees; see the class for shape and meaning."""
+        """Return a seat's observation; see the class for shape and meaning."""
         board = self.board
         seen: NDArray[Any] = self._encode(board.pawns[None], board.cells[None], seat)[0]
         return seen
 
     def afterstates(self, seat: int) -> NDArray[Any]:
-        """Return what the mover would see after each legal move; one row each."""
+        """Return the mover's observation after each legal move, as rows."""
         board = self.board
         shape = board.geometry
         moves = board.moves_of(board.mover)
@@ -182,7 +182,8 @@ class RLGame(BoardGame[Configuration, RLGameBoard]):
         return self._encode(pawns, cells, seat)
 
     def text(self, seat: int | None = None) -> str:
-        """Return the board, Black's base top right: W and B are pawns, numbers those in a base."""
+        """Return the board as text, with Black's base top right: W and B are pawns, numbers those
+        in a base."""
         board, size = self.board, self.configuration.size
         shape = board.geometry
         lines = []
@@ -207,11 +208,11 @@ class RLGame(BoardGame[Configuration, RLGameBoard]):
         return "\n".join(lines)
 
     def describe(self, action: int, mover: int | None = None) -> str:
-        """Return a move as a person writes it, from where to where: ``b2-b3``, ``base-c1``.
+        """Return a move by its squares: ``b2-b3``, ``base-c1``.
 
         Args:
             action: the move.
-            mover: who makes or has made it; who is to move unless given.
+            mover: the player that makes or made it; by default the player to move.
         """
         size = self.configuration.size
         source, target = self._ends(action, self.board.mover if mover is None else mover)
@@ -252,7 +253,7 @@ class RLGame(BoardGame[Configuration, RLGameBoard]):
         ]
         for player in (0, 1):
             inside = board.inside(player)
-            # A pawn that has entered must be seen: it is drawn last, and alone.
+            # A pawn that has entered must be visible: it is drawn last, and alone.
             entered = np.flatnonzero(board.pawns[1 - player] == HOME).tolist()
             if entered:
                 key = f"{1 - player}.{entered[0]}"

@@ -19,9 +19,9 @@ DEAD = -2
 HOME = -3
 """In the enemy's base: the game is won."""
 ENTER = -4
-"""In ``steps``: leads into the enemy's base."""
+"""In ``steps``: a step into the enemy's base."""
 NEVER = -5
-"""In ``steps``: leads off the board or back."""
+"""In ``steps``: a step off the board or backwards."""
 
 Array = NDArray[Any]
 
@@ -44,7 +44,7 @@ def _stuck(player: int, square: int, cells: Array, steps: Array, exits: Array) -
 def _sweep(
     pawns: Array, cells: Array, steps: Array, exits: Array, ordered: bool, bases: bool
 ) -> None:
-    """Take away the pawns that cannot move."""
+    """Remove the pawns that cannot move."""
     size = pawns.shape[1]
     doomed = np.zeros((2, size), np.bool_)
     for pawn in range(size):
@@ -71,7 +71,7 @@ def _sweep(
 
 @njit(cache=True)
 def alive(pawns: Array, player: int) -> int:
-    """Return how many pawns a player has left."""
+    """Return the number of pawns a player has left."""
     count = 0
     for square in pawns[player]:
         count += square != DEAD
@@ -89,7 +89,7 @@ def can_move(player: int, pawns: Array, cells: Array, steps: Array, exits: Array
 
 @njit(cache=True)
 def legal(player: int, pawns: Array, cells: Array, steps: Array, exits: Array) -> Array:
-    """Return the numbers of a player's moves, in rising order."""
+    """Return the numbers of a player's moves, in ascending order."""
     squares = cells.shape[0]
     found = np.empty(4 * pawns.shape[1] + exits.shape[1], np.int64)
     count = 0
@@ -153,7 +153,7 @@ def play(
 
 @njit(cache=True)
 def quarter(inside: int, size: int) -> int:
-    """Return in which quarter the share of a player's ``size`` pawns in its base lies, from 0."""
+    """Return the quarter, from 0, in which the share of a player's ``size`` pawns in base lies."""
     if inside <= int(0.25 * size):
         return 0
     if inside <= int(0.5 * size):
@@ -165,14 +165,14 @@ def quarter(inside: int, size: int) -> int:
 
 @njit(cache=True)
 def encode(pawns: Array, cells: Array, slots: Array, first: int, row: Array) -> None:
-    """Write the study's inputs: flags of squares, shares of pawns in base, and who has won.
+    """Write the study's inputs: flags of squares, shares of pawns in base, and the winner.
 
     Args:
-        pawns: of the position.
-        cells: of the position.
-        slots: by square, its place among the flags, or -1 for a square of a base.
+        pawns: the position's pawns.
+        cells: the position's cells.
+        slots: the index of each square among the flags, or -1 for a square of a base.
         first: the player whose flags come first.
-        row: to be written; shape (2 (squares outside the bases + 5),).
+        row: written; shape (2 (squares outside the bases + 5),).
     """
     row[:] = 0
     size = pawns.shape[1]
@@ -208,7 +208,7 @@ def planes(pawns: Array, cells: Array, turn: bool, first: int, out: Array) -> No
             if square == BASE:
                 inside += 1
             elif square == HOME:
-                # No other player can stand in the enemy's base.
+                # Only the other player can stand in this base.
                 corner = squares - 1 if player == 0 else 0
                 out[order, squares - 1 - corner if turn else corner] = 1
         out[2 + order, :] = inside / size
@@ -269,7 +269,7 @@ def play_slots(
 ) -> None:
     """Make a legal move in each of some slots; the arrays of positions are by slot.
 
-    ``movers`` becomes who moves next, ``winners`` who has won, or -1.
+    ``movers`` becomes the next player to move, ``winners`` the winner, or -1.
     """
     for k in range(len(slots)):
         slot = slots[k]
@@ -295,7 +295,7 @@ def legal_slots(
 def encode_slots(
     slots: Array, firsts: Array, pawns: Array, cells: Array, views: Array, rows: Array
 ) -> None:
-    """Write the study's inputs of some slots, ``firsts`` the viewpoint of each; see ``encode``.
+    """Write the study's inputs of some slots, seen by the player ``firsts``; see ``encode``.
 
     ``views`` is ``slots`` of ``encode`` by viewpoint.
     """
@@ -306,7 +306,7 @@ def encode_slots(
 
 @njit(cache=True)
 def planes_slots(slots: Array, seats: Array, pawns: Array, cells: Array, rows: Array) -> None:
-    """Write the planes of some slots as a seat sees each of them."""
+    """Write the planes of some slots, each from the view of a seat."""
     for k in range(len(slots)):
         slot, seat = slots[k], seats[k]
         planes(pawns[slot], cells[slot], seat == 1, seat, rows[k])

@@ -1,10 +1,10 @@
 """The rules of RLGame on a board of any size (the study *Redesign of RLGame*, chapter 3).
 
-White's base is the a x a corner at (0, 0), Black's the one opposite. A base counts as one square:
-its pawns leave it to any free square orthogonally beside it. On the board a pawn steps to a free
-orthogonal neighbour, but never so that its distance from its own corner, ``max(x, y)`` for White,
-falls. Pawns that cannot move are lost. Who puts a pawn into the enemy's base, or takes the enemy's
-last pawn, wins.
+White's base is the a x a corner at (0, 0), Black's the opposite one. A base counts as one square:
+its pawns leave it for any free square orthogonally next to it. On the board a pawn steps to a free
+orthogonal neighbour, without reducing its distance from its own corner, ``max(x, y)`` for White.
+Pawns that cannot move are lost. A player wins by moving a pawn into the enemy's base, or by taking
+the enemy's last pawn.
 
 Square (x, y) has the number ``x * n + y``. Moves are numbered ``4 * square + direction`` with the
 directions (1, 0), (-1, 0), (0, 1), (0, -1), and ``4 * n * n + e`` for the exit ``e`` of the base.
@@ -26,7 +26,7 @@ Loss = Literal["ordered", "simultaneous"]
 
 
 class RLGameGeometry:
-    """The steps, exits and squares of a size of board and bases."""
+    """The steps, exits and squares for one size of board and bases."""
 
     def __init__(self, size: int, base: int) -> None:
         if 2 * base >= size:
@@ -58,9 +58,9 @@ class RLGameGeometry:
         )
         outside = [s for s in range(squares) if self.owner(*divmod(s, size)) is None]
         self.outside = len(outside)
-        """Squares that belong to no base."""
+        """Number of squares outside the bases."""
         self.slots: Array = np.full((2, squares), -1, np.int64)
-        """By viewpoint (as it is, or turned by 180 degrees) and square: its place among those."""
+        """Index of each square among those, by viewpoint (unchanged, or rotated by 180 degrees)."""
         for place, square in enumerate(outside):
             self.slots[0, square] = place
             self.slots[1, squares - 1 - square] = place
@@ -69,7 +69,7 @@ class RLGameGeometry:
         return self
 
     def owner(self, x: int, y: int) -> int | None:
-        """Return the player in whose base a square lies."""
+        """Return the owner of the base that a square is part of; None outside the bases."""
         if x < self.base and y < self.base:
             return 0
         if x >= self.size - self.base and y >= self.size - self.base:
@@ -77,7 +77,7 @@ class RLGameGeometry:
         return None
 
     def distance(self, player: int, x: int, y: int) -> int:
-        """Return how far a square is from a player's own corner."""
+        """Return the distance of a square from a player's own corner."""
         return max(x, y) if player == 0 else self.size - 1 - min(x, y)
 
     def _step(self, player: int, x: int, y: int, to_x: int, to_y: int) -> int:
@@ -92,7 +92,7 @@ class RLGameGeometry:
 
 @lru_cache(maxsize=32)
 def geometry(size: int, base: int) -> RLGameGeometry:
-    """Return the geometry of a size; it does not change, so boards share it."""
+    """Return the geometry of a size; boards share it, as it never changes."""
     return RLGameGeometry(size, base)
 
 
@@ -103,11 +103,11 @@ class RLGameBoard:
         size: squares along a side.
         base: squares along a side of a base.
         pawns: pawns of each player.
-        first: the player who begins; 0 is White.
-        loss: ``ordered`` looks at the pawns one after the other, each number's Black pawn before
-            White's, and a lost pawn's square is free at once (the study's program);
-            ``simultaneous`` takes all that are blocked together.
-        base_pawns: whether pawns in a base whose exits are all occupied are lost too.
+        first: the starting player; 0 is White.
+        loss: ``ordered`` checks the pawns one after the other, each number's Black pawn before
+            White's, and frees a lost pawn's square at once (the study's program); ``simultaneous``
+            removes all blocked pawns together.
+        base_pawns: whether pawns in a base are lost, too, when all its exits are occupied.
 
     >>> board = RLGameBoard()
     >>> board.legal()
@@ -162,20 +162,20 @@ class RLGameBoard:
         return self.winner is not None
 
     def moves_of(self, player: int) -> Array:
-        """Return the numbers of a player's moves, in rising order; int64."""
+        """Return the numbers of a player's moves in ascending order; int64."""
         shape = self.geometry
         found: Array = kernels.legal(player, self.pawns, self.cells, shape.steps, shape.exits)
         return found
 
     def legal(self) -> list[int]:
-        """Return the mover's moves, in rising order; none once the game is over."""
+        """Return the mover's moves in ascending order; empty once the game is over."""
         if self.over:
             return []
         found: list[int] = self.moves_of(self.mover).tolist()
         return found
 
     def play(self, action: int) -> None:
-        """Let the mover make a move.
+        """Make a move of the mover.
 
         Raises:
             IllegalAction: it is not legal; nothing has changed.
@@ -203,11 +203,11 @@ class RLGameBoard:
             self.winner = int(winner)
 
     def alive(self, player: int) -> int:
-        """Return how many pawns a player has left."""
+        """Return the number of pawns a player has left."""
         return int(np.count_nonzero(self.pawns[player] != DEAD))
 
     def inside(self, player: int) -> int:
-        """Return how many pawns a player has in the base."""
+        """Return the number of a player's pawns in its base."""
         return int(np.count_nonzero(self.pawns[player] == BASE))
 
     def home(self, player: int) -> bool:

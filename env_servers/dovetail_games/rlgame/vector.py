@@ -57,7 +57,7 @@ class RLGameArrays(TurnBased):
         self.outcomes[won, 1 - winners] = 0.0
 
     def _encoded(self, slots: Column, seats: Column, pawns: Column, cells: Column) -> Column:
-        """Return what seats see of the positions in some slots of these arrays."""
+        """Return seats' observations of the positions in some slots of these arrays."""
         size = self.configuration.size
         if self.configuration.encoding == "planes":
             seen: Column = np.empty((len(slots), 4, size * size), np.float32)

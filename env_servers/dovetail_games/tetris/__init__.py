@@ -1,4 +1,4 @@
-"""Tetris with one decision a piece: ``rules``, ``features``, and the environment that serves
+"""Tetris with one decision per piece: ``rules``, ``features``, and the environment that serves
 them."""
 
 from dovetail_games.tetris.environment import Configuration, Tetris

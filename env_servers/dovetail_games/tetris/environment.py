@@ -19,7 +19,7 @@ from dovetail_games.tetris.pieces import PIECES, SHAPES
 from dovetail_games.tetris.rules import TetrisBoard
 
 COLOURS = ("#e8692a", "#2fb58c", "#e69f00", "#6f9be0", "#cc79a7", "#f0e442", "#56b4e9")
-"""Of the pieces, in the order of ``PIECES``."""
+"""Colours of the pieces, in the order of ``PIECES``."""
 PALETTE = {
     "board-frame": ["#3b4148", "#3b4148"],
     "board-hole": ["#1a1e22", "#101316"],
@@ -36,7 +36,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             pattern="^[ZSLJTOI]+$",
-            description="what pieces come, each as likely; SZ is SZ-Tetris",
+            description="pieces, drawn with equal probability; SZ is SZ-Tetris",
         ),
     ] = PIECES
     max_pieces: Annotated[
@@ -45,7 +45,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     afterstates: Annotated[
         Literal["after", "boards"],
         Meta(
-            description="what is offered for each placement: the board after full rows are "
+            description="afterstate of each placement: the board after full rows are "
             "cleared; or three boards: the piece's cells, the board with it, and the board after"
         ),
     ] = "after"
@@ -55,7 +55,7 @@ class Tetris(ArrayGame[Configuration]):
     """Tetris: one seat chooses a rotation and a column for each piece; full rows are cleared.
 
     Observation: a map of ``board``, uint8, shape (height, width), row 0 at the top, and ``piece``,
-    its number in ZSLJTOI. Actions: ``rotation * width + column``. Reward: the rows that were
+    its number in ZSLJTOI. Actions: ``rotation * width + column``. Reward: the number of rows
     cleared. Chance: the pieces.
     """
 
@@ -74,11 +74,11 @@ class Tetris(ArrayGame[Configuration]):
         self.board = self._new(0)
         self._cleared: NDArray[np.uint8] = self.board.cells()
         self._moved: tuple[int, int] | None = None
-        """The last piece, and the action that placed it."""
+        """Last piece, and the action that placed it."""
         self._kinds: painting.Painted = np.zeros_like(self._cleared)
-        """The squares of the last scene."""
+        """Squares of the last scene."""
         self._shown = 0
-        """Pieces placed in the last scene."""
+        """Number of pieces placed before the last scene."""
 
     def _new(self, seed: int) -> TetrisBoard:
         options = self.configuration
@@ -127,15 +127,15 @@ class Tetris(ArrayGame[Configuration]):
         return Turn.ask(0, self.observation(0), board.legal(), reward)
 
     def observation(self, seat: int) -> dict[str, Any]:
-        """Return what the seat sees; see the class."""
+        """Return the seat's observation; see the class."""
         return {"board": self._cleared.copy(), "piece": self.board.piece}
 
     def after(self, seat: int) -> NDArray[np.uint8]:
-        """Return the board that the last placement led to."""
+        """Return the board after the last placement."""
         return self._cleared.copy()
 
     def afterstates(self, seat: int) -> NDArray[np.uint8]:
-        """Return the boards of each placement.
+        """Return the boards after each placement.
 
         uint8, shape (placements, height, width), or (placements, 3, height, width): the piece's
         cells, the board with it, and the board after full rows are cleared.
@@ -146,13 +146,13 @@ class Tetris(ArrayGame[Configuration]):
         return out[:count] if options.afterstates == "boards" else out[:count, 2].copy()
 
     def fork(self, seat: int, seed: int) -> Self:
-        """Return a copy whose pieces to come are drawn from ``seed``."""
+        """Return a copy whose future pieces are drawn from ``seed``."""
         other = super().fork(seat, seed)
         other.board.rng = random.Random(seed)
         return other
 
     def text(self, seat: int | None = None) -> str:
-        """Return the board, and the piece in each of its rotations with its first placement."""
+        """Return as text the board and the piece in each rotation, with its first placement."""
         board = self.board
         lines = ["|" + "".join(".X"[cell] for cell in row) + "|" for row in board.cells()]
         lines.append("+" + "".join(str(c % 10) for c in range(board.width)) + "+")
@@ -170,11 +170,11 @@ class Tetris(ArrayGame[Configuration]):
         return "\n".join(lines)
 
     def scene(self, seat: int | None = None) -> Scene:
-        """Return the board's squares from the top, a margin of a row above, and beside it the
-        piece in each rotation with its columns.
+        """Return the board's squares from the top with a margin row above, and beside it the piece
+        in each rotation with its columns.
 
-        The first thing to point at is the rotation, the second the column. A choice shows where the
-        piece will lie.
+        The first click selects the rotation, the second the column. A choice shows the piece's
+        final position.
         """
         board = self.board
         height, width = board.height, board.width
@@ -227,8 +227,10 @@ class Tetris(ArrayGame[Configuration]):
         )
 
     def _coloured(self) -> painting.Painted:
-        """Return the kinds of the filled squares; those placed since the last scene but the last
-        one are not known."""
+        """Return the kinds of the filled squares.
+
+        Pieces placed since the last scene are unknown, except the last one.
+        """
         placed = self.board.placed
         if self._moved is not None and self._shown == placed - 1:
             piece, action = self._moved
@@ -244,8 +246,7 @@ class Tetris(ArrayGame[Configuration]):
         return f"{PIECES[piece]}, rotation {rotation + 1}, column {column_name(column)}"
 
     def _landing(self, rotation: int, column: int) -> list[int]:
-        """Return the squares of the board, row by row from the top, in which the piece comes to
-        rest."""
+        """Return the squares where the piece comes to rest, row by row from the top."""
         board = self.board
         shape = SHAPES[PIECES[board.piece]][rotation]
         rows = [row << column for row in shape.rows[: shape.height]]

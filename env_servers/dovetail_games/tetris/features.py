@@ -21,13 +21,13 @@ NAMES = (
     "rows with holes",
 )
 DELLACHERIE = (-1.0, 1.0, -1.0, -1.0, -4.0, -1.0, 0.0, 0.0)
-"""Weights of P. Dellacherie's player, set by hand (Fahey 2003)."""
+"""Weights of P. Dellacherie's hand-tuned player (Fahey 2003)."""
 DT_8 = (-12.629, 6.601974, -9.215815, -19.77356, -13.08335, -10.48747, -1.611863, -24.04087)
-"""Weights of Thiery and Scherrer's player, as MdpTetris publishes them."""
+"""Weights of Thiery and Scherrer's player, as published in MdpTetris."""
 
 
 def after_all(board: TetrisBoard) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the features after every placement of the board's piece, and which end the game.
+    """Return the features after every placement of the piece, and flags of those that end the game.
 
     float64, shape (placements, 8), in the order of ``NAMES``; bool, shape (placements,).
     """

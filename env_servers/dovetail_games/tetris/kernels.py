@@ -1,6 +1,6 @@
 """Tetris' inner loops, compiled: drops, and the eight features of Dellacherie and Thiery.
 
-A wall is an int64 array of rows from the bottom, four more than the board is high; bit c of a row
+A wall is an int64 array of rows from the bottom, with four more rows than the board; bit c of a row
 is column c.
 """
 
@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 @njit(cache=True)
 def top(wall: Array) -> int:
-    """Return how many rows reach from the floor to the highest occupied one."""
+    """Return the number of rows from the floor to the highest occupied one."""
     for row in range(wall.shape[0] - 1, -1, -1):
         if wall[row]:
             return row + 1
@@ -32,7 +32,7 @@ def top(wall: Array) -> int:
 
 @njit(cache=True)
 def landing(wall: Array, high: int, piece: int, rotation: int, column: int) -> int:
-    """Return the row in which the lowest cell of a piece comes to rest when it falls from above."""
+    """Return the row in which the lowest cell of a piece comes to rest when it is dropped."""
     height = HEIGHTS[piece, rotation]
     row = high
     while row > 0:
@@ -46,10 +46,10 @@ def landing(wall: Array, high: int, piece: int, rotation: int, column: int) -> i
 
 @njit(cache=True)
 def drop(wall: Array, piece: int, rotation: int, column: int, width: int) -> tuple[int, int, int]:
-    """Put a piece on the wall and clear full rows.
+    """Drop a piece on the wall and clear full rows.
 
     Returns:
-        the row of its lowest cell, the rows cleared, and how many of its cells vanished.
+        The row of its lowest cell, the rows cleared, and the number of its cells cleared.
     """
     full = (1 << width) - 1
     row = landing(wall, top(wall), piece, rotation, column)
@@ -80,7 +80,7 @@ def _copy(wall: Array, to: Array) -> None:
 
 @njit(cache=True)
 def placements(piece: int, width: int, rotations: Array, columns: Array) -> int:
-    """Write the rotations and columns of all placements of a piece; return how many there are."""
+    """Write the rotations and columns of all placements of a piece; return their number."""
     count = 0
     for rotation in range(ROTATIONS[piece]):
         for column in range(width - WIDTHS[piece, rotation] + 1):
@@ -97,15 +97,15 @@ def features(
     """Write the eight features of a wall after a drop, in the order of the study, section 2.1.
 
     Args:
-        wall: after full rows were cleared.
-        height: of the board.
-        width: of the board.
-        row: of the piece's lowest cell when it came to rest.
+        wall: the wall after full rows were cleared.
+        height: the height of the board.
+        width: the width of the board.
+        row: the row where the piece's lowest cell came to rest.
         tall: the piece's height in its rotation.
-        cleared: rows that were cleared.
-        eroded: cells of the piece that vanished.
-        out: landing height, eroded cells, row transitions, column transitions, holes, cumulative
-            wells, hole depth, rows with holes; shape (8,), float64.
+        cleared: the number of rows cleared.
+        eroded: the number of the piece's cells cleared.
+        out: float64, shape (8,), written: landing height, eroded cells, row transitions, column
+            transitions, holes, cumulative wells, hole depth, rows with holes.
     """
     full = (1 << width) - 1
     high = top(wall)
@@ -162,13 +162,13 @@ def features(
 
 @njit(cache=True)
 def features_after_all(wall: Array, piece: int, height: int, width: int, out: Array) -> int:
-    """Write the features after every placement of a piece; return how many there are.
+    """Write the features after every placement of a piece; return the number of placements.
 
     Args:
-        wall: before the drop; it stays as it is.
-        piece: its number.
-        height: of the board.
-        width: of the board.
+        wall: the wall before the drop; not modified.
+        piece: the piece's number.
+        height: the height of the board.
+        width: the width of the board.
         out: shape (placements or more, 9), float64: the eight features, and 1 if the game is over.
     """
     count = 0
@@ -193,13 +193,13 @@ def _unpack(wall: Array, height: int, width: int, out: Array) -> None:
 
 @njit(cache=True)
 def boards_after_all(wall: Array, piece: int, height: int, width: int, out: Array) -> int:
-    """Write the boards of every placement of a piece; return how many there are.
+    """Write the boards after every placement of a piece; return the number of placements.
 
     Args:
-        wall: before the drop; it stays as it is.
-        piece: its number.
-        height: of the board.
-        width: of the board.
+        wall: the wall before the drop; not modified.
+        piece: the piece's number.
+        height: the height of the board.
+        width: the width of the board.
         out: shape (placements or more, 3, height, width), uint8, row 0 at the top: the piece's
             cells where it came to rest, the board with it, and the board after full rows were
             cleared.
@@ -230,8 +230,8 @@ def boards_after_all(wall: Array, piece: int, height: int, width: int, out: Arra
 def drop_slots(
     slots: Array, actions: Array, walls: Array, pieces: Array, width: int, rewards: Array
 ) -> None:
-    """Place the piece in each of some slots; ``rewards``, by slot and seat, gets the rows
-    cleared."""
+    """Place the piece in each of some slots; write the rows cleared to ``rewards``, by slot and
+    seat."""
     for k in range(len(slots)):
         slot, action = slots[k], actions[k]
         rewards[slot, 0] = drop(walls[slot], pieces[slot], action // width, action % width, width)[
@@ -258,7 +258,7 @@ def legal_slots(slots: Array, pieces: Array, width: int, out: Array) -> None:
 
 @njit(cache=True)
 def after_slots(slots: Array, walls: Array, pieces: Array, out: Array) -> None:
-    """Write the boards of every placement, slot by slot; see ``boards_after_all``."""
+    """Write the boards after every placement, slot by slot; see ``boards_after_all``."""
     at = 0
     for slot in slots:
         at += boards_after_all(walls[slot], pieces[slot], out.shape[2], out.shape[3], out[at:])

@@ -1,4 +1,4 @@
-"""The piece that each filled square came from, for scenes: the rules keep filled rows only."""
+"""The piece that each filled square came from, for scenes; the rules only keep filled squares."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from dovetail_games.tetris.pieces import PIECES, SHAPES
 
 Painted = NDArray[np.uint8]
-"""By square, row 0 at the top: 0 if it is empty, else one more than the piece's number."""
+"""One more than the piece's number on each square, 0 if it is empty; row 0 is at the top."""
 UNKNOWN = len(PIECES) + 1
-"""Of a square that is filled by a piece that was not seen."""
+"""Value of a square filled by an unseen piece."""
 ABOVE = 4
 """Rows above the board that a piece may reach."""
 
 
 def after(painted: Painted, piece: int, rotation: int, column: int) -> Painted:
-    """Return the board after a piece has fallen and full rows have vanished.
+    """Return the board after a piece has fallen and full rows were cleared.
 
     >>> after(np.zeros((2, 4), np.uint8), PIECES.index("O"), 0, 1).tolist()
     [[0, 6, 6, 0], [0, 6, 6, 0]]

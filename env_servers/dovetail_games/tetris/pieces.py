@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 PIECES = "ZSLJTOI"
-"""By number; the order is the study's."""
+"""Pieces by number, in the study's order."""
 
 _SHAPES = {
     "Z": ["XX.", ".XX"],
@@ -20,7 +20,7 @@ _SHAPES = {
     "O": ["XX", "XX"],
     "I": ["XXXX"],
 }
-"""Rotation 0, from the top; each next one is a quarter turn to the right."""
+"""Rotation 0, from the top; each following one is a quarter turn to the right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Shape:
     width: int
     height: int
     rows: tuple[int, ...]
-    """Its rows from the bottom; bit c is column c from its left edge."""
+    """Rows from the bottom; bit c is column c from its left edge."""
 
 
 def _rotations(lines: list[str]) -> list[Shape]:
@@ -48,7 +48,7 @@ def _rotations(lines: list[str]) -> list[Shape]:
 
 
 SHAPES: dict[str, list[Shape]] = {name: _rotations(lines) for name, lines in _SHAPES.items()}
-"""The distinct rotations of each piece: two of I, S and Z, one of O, four of the others."""
+"""Distinct rotations of each piece: two of I, S and Z, one of O, four of the others."""
 
 
 def tables() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:

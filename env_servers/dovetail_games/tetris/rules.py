@@ -1,10 +1,10 @@
-"""The rules of Tetris with one decision a piece: a rotation and a column (the study, section 1).
+"""The rules of Tetris with one decision per piece: a rotation and a column (the study, section 1).
 
-The piece falls straight down from above the wall and stays where it comes to rest. Full rows
-vanish, also when the piece reached above the board; the game is over when the wall is then higher
-than the board (MdpTetris' simplified rules). The score is the number of rows.
+The piece falls straight down from above the wall and stays where it comes to rest. Full rows are
+cleared even if the piece rises above the board; the game is over if the wall is then higher than
+the board (MdpTetris' simplified rules). The score is the number of rows.
 
-Placements are numbered ``rotation * width + column``, the column of the piece's left edge.
+Placements are numbered ``rotation * width + column``, with the column of the piece's left edge.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ __all__ = ["PIECES", "TetrisBoard"]
 
 
 class TetrisBoard:
-    """A position: a wall and the piece to place, with the chance that draws pieces.
+    """A position: a wall and the piece to place, with the source of pieces.
 
     Args:
-        height: rows of the board.
-        width: columns of the board.
-        pieces: what pieces come, evenly.
-        rng: draws them.
+        height: the rows of the board.
+        width: the columns of the board.
+        pieces: the pieces to draw from, with equal probability.
+        rng: the source of pieces.
     """
 
     __slots__ = ("height", "lines", "over", "piece", "pieces", "placed", "rng", "wall", "width")
@@ -46,7 +46,7 @@ class TetrisBoard:
         self.pieces = [PIECES.index(name) for name in pieces]
         self.rng = rng or random.Random(0)
         self.wall: NDArray[Any] = np.zeros(height + 4, np.int64)
-        """Rows from the bottom; bit c is column c.  The four on top are above the board."""
+        """Rows from the bottom; bit c is column c.  The top four are above the board."""
         self.piece = self.draw()
         self.lines = 0
         self.placed = 0
@@ -57,7 +57,7 @@ class TetrisBoard:
         return self.pieces[self.rng.randrange(len(self.pieces))]
 
     def legal(self) -> list[int]:
-        """Return the placements of the piece, in rising order; none once the game is over."""
+        """Return the placements of the piece in ascending order; empty once the game is over."""
         if self.over:
             return []
         width = self.width
@@ -68,7 +68,7 @@ class TetrisBoard:
         ]
 
     def place(self, action: int) -> int:
-        """Place the piece; return the rows cleared.  The next piece comes with ``draw``.
+        """Place the piece; return the rows cleared.  ``draw`` supplies the next piece.
 
         Raises:
             IllegalAction: there is no such placement; nothing has changed.

@@ -1,6 +1,6 @@
 """Tetris in many slots at once.
 
-An observation is a map, so that those of a batch are a list; what has columns is computed as such.
+Observations are maps, so those of a batch form a list; columns of it are computed as arrays.
 """
 
 from __future__ import annotations

@@ -1,2 +1,1 @@
-"""A standing competition: who plays whom, what was played, and who leads; docs/arena.md describes
-it."""
+"""A standing competition: pairing, play and standings; docs/arena.md describes it."""

@@ -1,7 +1,7 @@
-"""An arena as one file: export, and import into a new folder.
+"""Export an arena to one file, and import it into a new folder.
 
-A ZIP archive with ``arena.toml``, the lines of each table as JSON, the journal, and the agents that
-entrants have uploaded.
+The file is a ZIP archive with ``arena.toml``, the rows of each table as JSON lines, the journal,
+and the agents that entrants have uploaded.
 """
 
 from __future__ import annotations
@@ -39,44 +39,44 @@ from dovetail_experiments.records import database
 
 DESCRIPTION = "arena.toml"
 BATCH = 1000
-"""Rows that are read or written at once."""
+"""Rows per read or write."""
 UNREADABLE = (
     *(OSError, EOFError, ValueError, RuntimeError, RecursionError, OverflowError),
     *(zipfile.BadZipFile, zlib.error, struct.error, sa.exc.SQLAlchemyError),
 )
-"""The exceptions of reading an archive that is damaged, encrypted, or was made to do harm."""
+"""Exceptions raised by an archive that is damaged, encrypted or malicious."""
 _State = Literal["active", "paused", "banned"]
 _Int = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 _Text = Annotated[str, Meta(max_length=1 << 16)]
 KINDS = {int: _Int, float: float, str: _Text}
-"""The type of a value by that of its column."""
+"""Types to decode values as, by the type of their column."""
 CHECKED: dict[tuple[str, str], Any] = {
     ("entrants", "name"): Annotated[str, Meta(pattern=f"^(?:{NAME.pattern})$")],
     ("entrants", "token"): Annotated[str, Meta(min_length=40, max_length=64)],
     ("entrants", "state"): _State,
     ("players", "state"): _State,
 }
-"""The same for columns whose values stand for something else."""
+"""Types of columns with a stricter format, by table and column."""
 
 
 def export(file: Path, arena: Arena, archive: Path) -> None:
-    """Write an arena into an archive; the arena may be running.
+    """Write an arena to an archive; the arena may be running.
 
-    Entrants keep their access tokens, of which the archive has only hashes, or their keys. Then the
-    archive has the broker's key, too, so that they need not change theirs, and is its user's alone.
+    Entrants keep their credentials. The archive holds only hashes of access tokens; for an arena
+    with keys it also holds the broker's private key, so only its owner can read it.
 
     Raises:
-        DovetailError: the archive exists, or cannot be written.
+        DovetailError: the archive exists or cannot be written.
     """
     where = folder(file, arena)
     database_file, journal = where / FILE, where / JOURNAL
     with ArenaStore(database_file):
-        pass  # says what is wrong with it
+        pass  # reports errors in the file
     engine = database.engine(database.url_of(database_file), "BEGIN")
     try:
         with private(archive) as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as out:
             out.write(file, DESCRIPTION)
-            with engine.begin() as connection:  # one moment, also while games are played
+            with engine.begin() as connection:  # one snapshot, even while games are played
                 for table in s.metadata.sorted_tables:
                     with out.open(f"{table.name}.jsonl", "w") as lines:
                         rows = connection.execution_options(yield_per=BATCH).execute(
@@ -97,12 +97,13 @@ def export(file: Path, arena: Arena, archive: Path) -> None:
 
 
 def restore(archive: Path, target: Path) -> Path:
-    """Make an arena of an archive in a folder that is new or empty; return the arena's file.
+    """Import an archive into a new or empty folder; return the arena's file.
 
-    What fails leaves nothing: the arena is made beside the folder, and takes its place in the end.
+    The arena is built in a folder alongside and moved into place at the end, so a failure leaves
+    nothing behind.
 
     Raises:
-        DovetailError: the archive is not one, unpacks to too much, or the folder has files.
+        DovetailError: the archive is invalid or unpacks to too much, or the folder has files.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise DovetailError(f"{target} exists and is not an empty folder; choose another")
@@ -199,20 +200,20 @@ def _rows(given: Unpacked, table: sa.Table) -> Iterator[list[dict[str, Any]]]:
 
 
 def _shape(table: sa.Table) -> type[msgspec.Struct]:
-    """Return what a line of a table is: a value of its type for each column, and nothing else."""
+    """Return a struct with a field for each column of a table; other fields are errors."""
     fields: list[Any] = []
     for each in table.columns:
         kind: Any = CHECKED.get((table.name, each.name)) or KINDS[each.type.python_type]
         name = _field(each.name)
-        # A column that an earlier version of the tables had not.
+        # A column that earlier versions of the tables lacked.
         fields.append((name, kind | None, None) if each.nullable else (name, kind))
     return msgspec.defstruct(
         f"{table.name}_row",
         sorted(fields, key=len),
-        rename={_field(each.name): f"{each.name}" for each in table.columns},  # no subclass of str
+        rename={_field(each.name): f"{each.name}" for each in table.columns},  # plain str
         forbid_unknown_fields=True,
     )
 
 
 def _field(column: str) -> str:
-    return f"of_{column}"  # `return` is a column, too
+    return f"of_{column}"  # `return` is also a column

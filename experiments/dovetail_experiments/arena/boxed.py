@@ -1,4 +1,4 @@
-"""The program that serves a submitted agent, inside of its sandbox: ``FILE NAME``."""
+"""The program that serves a submitted agent inside its sandbox; its arguments are ``FILE NAME``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dovetail.protocol.errors import DovetailError
 
 
 def agent_of(file: Path) -> type[Agent]:
-    """Return the one agent class that a file defines.
+    """Return the only agent class that a file defines.
 
     Raises:
-        DovetailError: there is none, or more than one, or the file cannot be imported.
+        DovetailError: the file defines none or several, or cannot be imported.
     """
     made = module("agent", str(file), str(file))
     found = [
@@ -27,7 +27,7 @@ def agent_of(file: Path) -> type[Agent]:
         and each.__module__ == made.__name__
         and not inspect.isabstract(each)
     ]
-    # A class that others build on is not the agent.
+    # Leave out base classes of the agent.
     last = [each for each in found if not any(each in other.__mro__[1:] for other in found)]
     if len(last) != 1:
         names = ", ".join(each.__name__ for each in last) or "none"
@@ -38,7 +38,7 @@ def agent_of(file: Path) -> type[Agent]:
 
 
 def main() -> None:
-    """Serve it until the broker leaves."""
+    """Serve the agent until the broker disconnects."""
     file, name = Path(sys.argv[1]), sys.argv[2]
     sys.path.insert(0, str(file.parent))
     try:

@@ -1,4 +1,4 @@
-"""Seasons and finals that the description gives a date."""
+"""Seasons and finals that start on dates from the arena file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ log = logging.getLogger("dovetail")
 
 
 def keep(store: ArenaStore, arena: Arena, now: datetime) -> Season:
-    """Begin the season or the final that is due, if one is; return the present season.
+    """Start the season or the final that is due, if any; return the current season.
 
-    A season begins once: an operator may begin others before and after it.
+    Each planned season starts once; an operator may start others before or after it.
     """
     season = store.season()
     due = [each for each in arena.seasons if each.begins.astimezone() <= now]

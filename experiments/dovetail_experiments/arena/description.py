@@ -23,19 +23,18 @@ from dovetail_experiments.files.checking import configured, named, parametrised
 from dovetail_experiments.files.file import Mistake, Seed, located, table
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
-"""The form of names of entrants, ladders and baselines, which stand in addresses of pages and in
-labels."""
+"""Valid names of entrants, ladders and baselines; they appear in URLs and in labels."""
 SUBMITTED = "submissions"
-"""The folder with the agents that entrants have uploaded, in an arena's folder."""
+"""Folder of uploaded agents, inside the arena's folder."""
 JOURNAL, TOKEN = "journal", "token"
-"""Files in an arena's folder: every game, and the access token of its broker and its operator."""
+"""Files in an arena's folder: the journal of all games, and the access token of the broker and the
+operator."""
 SOCKET = "broker"
-"""The Unix socket at which submitted agents reach the broker, in a folder of this run."""
+"""Name of the Unix socket through which submitted agents reach the broker."""
 BROKER_KEY, OWN_KEY = "broker.key", "arena.key"
-"""Files in the folder of an arena with keys: the broker's key, and that of the arena's own
-programs."""
+"""Key files of an arena with keys: the broker's, and the one for the arena's own programs."""
 OWN = ":arena"
-"""The name of that key; no invited entrant is called so."""
+"""Name of the arena's own key; no entrant can have it."""
 Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
@@ -46,12 +45,13 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     """Its name in the table."""
     type: str
-    """A built-in agent, or ``module:Class`` or ``file.py:Class``; or what ``command`` offers."""
+    """A built-in agent, ``module:Class``, ``file.py:Class``, or an agent that ``command``
+    offers."""
     parameters: dict[str, Any] = {}
     """Its options; ``dovetail list NAME`` shows them."""
     command: list[str] | None = None
-    """A program in any language that offers ``type``; the environment variables DOVETAIL_BROKER and
-    DOVETAIL_TOKEN say where, as for entrants."""
+    """Command that starts a program, in any language, offering ``type``; it reads DOVETAIL_BROKER
+    and DOVETAIL_TOKEN from its environment, as entrants' programs do."""
 
 
 class Ladder(
@@ -62,39 +62,39 @@ class Ladder(
     name: str
     """Letters, digits, ``_``, ``-`` and ``.``."""
     game: str
-    """A built-in environment, or ``module:Class`` or ``file.py:Class``; or what ``command``
+    """A built-in environment, ``module:Class``, ``file.py:Class``, or a game that ``command``
     offers."""
     configuration: dict[str, Any] = {}
     """Its options; ``dovetail list NAME`` shows them."""
     seats: Positive = 2
-    """Of the game as it is configured."""
+    """Number of seats in the game as configured."""
     command: list[str] | None = None
-    """A program in any language that offers ``game``."""
+    """Command that starts a program, in any language, offering ``game``."""
     clock: ClockPart = ClockPart()
     """The seats' clocks."""
     answer_timeout: Annotated[float, Meta(gt=0)] = 30.0
-    """Seconds for any answer without a clock."""
+    """Seconds for any answer that no clock limits."""
     openings: Annotated[int, Meta(ge=0)] = 0
     """Number of random first turns, the same in all games of a unit."""
     entrants: list[str] = msgspec.field(default_factory=lambda: ["*"])
-    """The entrants that are admitted; ``*`` is everyone who has been invited."""
+    """Names of the admitted entrants; ``*`` admits everyone invited."""
     programs: Positive = 8
-    """How many programs of an entrant may play at once; newcomers play first, so more would keep
-    others waiting."""
+    """Maximum programs of one entrant that play at once; newcomers play first, so a higher limit
+    keeps others waiting longer."""
     mode: Literal["evaluate", "learn"] = "evaluate"
-    """``learn``: agents may learn from these games; ``evaluate``: they must not."""
+    """``learn`` lets agents learn from these games; ``evaluate`` forbids it."""
     window: Positive | None = None
-    """Rate only the latest ``window`` units; for agents that learn."""
+    """Rate only the latest ``window`` units; meant for agents that learn."""
     pinned: str = ""
     """The baseline fixed at rating 0; if empty, the mean is."""
     width: Annotated[float, Meta(gt=0)] = 1.0
-    """How far apart opponents are, in standard deviations of all ratings."""
+    """Distance between opponents, in standard deviations of all ratings."""
     uniform: Share = 0.1
-    """The share of opponents that are drawn without regard to ratings."""
+    """Share of opponents drawn regardless of rating."""
     baselines: list[Baseline] = []
     """Agents that the arena runs itself."""
     thoughts: bool = False
-    """True if everyone who watches may see what the agents think of their choices."""
+    """True if spectators may see the agents' thoughts about their choices."""
 
     def rules(self) -> dict[str, Any]:
         """Return the rules of play by name."""
@@ -102,13 +102,12 @@ class Ladder(
 
     @property
     def offered(self) -> str:
-        """The name of the game in the program that plays it."""
+        """The name under which the program offers the game."""
         return self.game if self.command else offered_name(self.game, "environment")
 
     @property
     def players(self) -> int:
-        """How many meet in a unit; a game of one seat is played by two, each alone on the same
-        seed."""
+        """Players per unit; a one-seat game has two, each playing alone on the same seed."""
         return max(2, self.seats)
 
     def admits(self, entrant: str) -> bool:
@@ -117,81 +116,80 @@ class Ladder(
 
 
 class SeasonPlan(Struct, frozen=True, forbid_unknown_fields=True):
-    """``[[seasons]]``: a season that begins by itself."""
+    """``[[seasons]]``: a season that starts on a date."""
 
     name: str
     """Its name in tables."""
     begins: datetime
-    """When it begins, and ends the one before, such as ``2027-03-01T08:00:00``; in local time if it
-    names no other."""
+    """Start of the season and end of the one before, such as ``2027-03-01T08:00:00``; local time
+    unless it has an offset."""
     final: datetime | None = None
-    """When its final begins."""
+    """Start of its final."""
     rounds: Positive = 1
-    """How often all meet each other in the final."""
+    """Meetings of each pair of players in the final."""
 
 
 class SubmissionLimits(Struct, frozen=True, forbid_unknown_fields=True):
     """``[submissions]``: entrants may upload agents, which the arena runs under limits."""
 
     memory: Positive = 1024
-    """MiB of memory of an agent."""
+    """Memory per agent, in MiB."""
     processor: Positive = 100
-    """Percent of a processor that an agent may take; only where systemd manages the arena."""
+    """CPU limit per agent, in percent of one processor; needs systemd."""
     processes: Positive = 64
-    """Processes and threads of an agent."""
+    """Maximum processes and threads per agent."""
     disk: Positive = 64
-    """MiB of files that an agent may have for itself while it runs."""
+    """Disk space for an agent's own files while it runs, in MiB."""
     upload: Annotated[int, Meta(ge=1, le=64)] = 8
-    """MiB of an upload."""
+    """Maximum size of an upload, in MiB."""
     agents: Positive = 4
-    """Agents that an entrant may have here."""
+    """Maximum agents per entrant."""
     waiting: Positive = 10
-    """Versions of an entrant that may wait to be started."""
+    """Maximum versions that an entrant may have waiting to start."""
     at_once: Positive = 40
-    """How many agents run at once; the others wait in the queue."""
+    """Maximum agents that run at once; the others wait in the queue."""
 
 
 class Arena(Struct, frozen=True, forbid_unknown_fields=True):
-    """The competition, and where agents reach it."""
+    """A competition and the address at which agents reach it."""
 
     name: str
-    """Its name on the pages."""
+    """Name shown on the pages."""
     ladders: Annotated[list[Ladder], Meta(min_length=1)]
-    """The games that are played."""
+    """Ladders, one for each game."""
     seed: Seed = 0
-    """The master seed, from which all random choices are derived, together with 128 random bits
-    that the arena draws for each season."""
+    """Master seed; every random choice derives from it and from 128 random bits drawn for each
+    season."""
     seasons: list[SeasonPlan] = []
-    """In the order in which they begin; without them an operator begins seasons."""
+    """Planned seasons, in order of their start; if empty, an operator starts seasons."""
     bind: str = ADDRESS
-    """Where the arena's broker listens."""
+    """Address on which the arena's broker listens."""
     address: str = ""
-    """Where agents reach it, if that is not ``bind``."""
+    """Address at which agents reach the broker, if not ``bind``."""
     folder: str = ""
-    """Where everything is kept; beside the file, under its name, if not given."""
+    """Folder for all data; by default beside the file, with the file's name."""
     games: Positive = 2
-    """How many units are played at once."""
+    """Maximum units played at once."""
     faults: Positive = 3
-    """How many losses by fault in a row pause an agent."""
+    """Consecutive losses by fault that pause an agent."""
     keys: bool = False
-    """True if each entrant has a pair of keys instead of an access token, and everything is
-    encrypted."""
+    """True if entrants have key pairs instead of access tokens, and all traffic is encrypted."""
     insecure: bool = False
-    """Listen beyond this machine although nothing is encrypted."""
+    """Allow unencrypted connections from other machines."""
 
     submissions: SubmissionLimits | None = None
-    """The limits of agents that entrants upload; without them no one may."""
+    """Limits for uploaded agents; without them uploads are disabled."""
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many meet in a unit, by ladder."""
+        """Players per unit, by ladder."""
         return {each.name: each.players for each in self.ladders}
 
     def ladder(self, name: str) -> Ladder:
-        """Return a ladder.
+        """Return the ladder with this name.
 
         Raises:
-            DovetailError: there is none of this name.
+            DovetailError: no ladder has this name.
         """
         for each in self.ladders:
             if each.name == name:
@@ -201,11 +199,10 @@ class Arena(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(path: Path) -> Arena:
-    """Return the arena that a file describes.
+    """Read an arena file.
 
     Raises:
-        DovetailError: the file cannot be read or does not describe an arena; one line says what and
-            where.
+        DovetailError: the file cannot be read or is not a valid arena file.
     """
     found = table(path, {})
     try:
@@ -230,10 +227,10 @@ def read(path: Path) -> Arena:
 
 
 def check(path: Path, arena: Arena) -> None:
-    """Check games, agents and their options where they are written in Python and on this machine.
+    """Check the games, agents and options that are implemented in Python on this machine.
 
     Raises:
-        DovetailError: a name or an option is wrong; one line says where and what.
+        DovetailError: a name or an option is wrong; the message says where.
     """
     with located(ConfigSource(path)):
         for number, ladder in enumerate(arena.ladders):
@@ -245,7 +242,7 @@ def check(path: Path, arena: Arena) -> None:
 
 
 def _playable(ladder: Ladder, number: int) -> None:
-    """Make a ladder's game once."""
+    """Create a ladder's game once to check it."""
     given = ladder.configuration
     kind = configured(ladder.game, given, "ladders", number)
     owner = f"environment {ladder.game}"
@@ -288,7 +285,7 @@ def folder(path: Path, arena: Arena) -> Path:
 
 
 def reached(arena: Arena) -> str:
-    """Return where a program on the same machine reaches an arena's broker."""
+    """Return the address at which programs on this machine reach an arena's broker."""
     transport, _, rest = arena.bind.partition("://")
     host, _, port = rest.rpartition(":")
     anywhere = transport == "tcp" and host in ("0.0.0.0", "*", "[::]")
@@ -299,7 +296,7 @@ def token(path: Path, arena: Arena) -> str:
     """Return the access token of an arena's broker.
 
     Raises:
-        DovetailError: the arena was never run, or is another user's.
+        DovetailError: the arena has never run, or belongs to another user.
     """
     try:
         return (folder(path, arena) / TOKEN).read_text(encoding="utf-8").strip()

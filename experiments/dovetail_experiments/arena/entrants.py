@@ -19,7 +19,7 @@ State = Literal["active", "paused", "banned"]
 
 
 class LogLine(NamedTuple):
-    """An act, or an event, in an arena."""
+    """An action or an event in an arena."""
 
     at: float
     """Seconds since 1970, UTC."""
@@ -27,25 +27,24 @@ class LogLine(NamedTuple):
     about: str
     text: str
     by: str
-    """Where it came from: ``arena``, ``command`` or ``page``; empty for an older version's."""
+    """Origin of the action: ``arena``, ``command`` or ``page``; empty if an older version wrote
+    it."""
 
 
 class Entrants(ArenaTables):
     """The entrants and the log in an arena's database."""
 
     def invite(self, name: str) -> str:
-        """Return a new access token of an entrant; an earlier one, or its key, is void from now
-        on."""
+        """Return a new access token for an entrant; it replaces an earlier token or key."""
         token = secrets.token_hex(24)
         self._admit(name, _hash(token))
         return token
 
     def admit(self, name: str, public: str) -> None:
-        """Let an entrant in with a public key; an earlier key, or its access token, is void from
-        now on.
+        """Admit an entrant with a public key; it replaces an earlier key or token.
 
         Raises:
-            DovetailError: the key is another entrant's.
+            DovetailError: the key belongs to another entrant.
         """
         self._admit(name, public)
 
@@ -63,7 +62,8 @@ class Entrants(ArenaTables):
             add_line(connection, "invited", name, "again; what it had is void" if known else "")
 
     def entrant(self, given: str) -> str | None:
-        """Return whose access token this is; None if it is unknown or its entrant is banned."""
+        """Return the entrant with this access token; None if the token is unknown or the entrant
+        banned."""
         query = sa.select(s.entrants.c.name).where(
             s.entrants.c.token == _hash(given), s.entrants.c.state != "banned"
         )
@@ -72,8 +72,7 @@ class Entrants(ArenaTables):
             return found
 
     def shown(self, name: str) -> str | None:
-        """Return the hash of an entrant's access token, or its public key; None if it may not
-        enter."""
+        """Return the hash of an entrant's access token, or its public key; None if it is banned."""
         e = s.entrants.c
         query = sa.select(e.token).where(e.name == name, e.state != "banned")
         with self._reader.begin() as connection:
@@ -81,8 +80,7 @@ class Entrants(ArenaTables):
             return found
 
     def keys(self) -> dict[str, tuple[str, bool]]:
-        """Return the public key of each entrant that has one, and whether it may use it, by
-        name."""
+        """Return each entrant's public key and whether it may connect, by name."""
         e = s.entrants.c
         with self._reader.begin() as connection:
             rows = connection.execute(sa.select(e.name, e.token, e.state).order_by(e.name))
@@ -93,7 +91,7 @@ class Entrants(ArenaTables):
             }
 
     def tokens(self) -> dict[str, str]:
-        """Return whose each valid access token is, by the token's hash."""
+        """Return the entrant for each valid access token, by the token's hash."""
         e = s.entrants.c
         with self._reader.begin() as connection:
             rows = connection.execute(sa.select(e.name, e.token).where(e.state != "banned"))
@@ -106,9 +104,9 @@ class Entrants(ArenaTables):
             return {row.name: row.state for row in rows}
 
     def mark(self, who: str, state: State, why: str) -> None:
-        """Pause, ban or resume an entrant, or one program as ``ENTRANT/PROGRAM``, in all ladders.
+        """Pause, ban or resume an entrant, or one program (``ENTRANT/PROGRAM``), in all ladders.
 
-        A baseline is a program of no entrant: ``/PROGRAM``.
+        A baseline has no entrant: ``/PROGRAM``.
 
         Raises:
             DovetailError: there is no such entrant or program.
@@ -127,7 +125,7 @@ class Entrants(ArenaTables):
                     .where(s.entrants.c.name == entrant)
                     .values(state=state, why=why)
                 ).rowcount
-                if state == "active":  # what was paused for its faults as well
+                if state == "active":  # also undo pauses for faults
                     connection.execute(
                         mine.where(p.state == "paused").values(state=state, why="", faults=0)
                     )
@@ -138,16 +136,16 @@ class Entrants(ArenaTables):
             add_line(connection, {"active": "resumed"}.get(state, state), who, why)
 
     def note(self, about: str, text: str) -> None:
-        """Write a note into the log."""
+        """Add a note to the log."""
         self.add("note", about, text)
 
     def add(self, what: str, about: str, text: str) -> None:
-        """Write an act that changes nothing here into the log."""
+        """Log an action that changes no other table."""
         with self._writing() as connection:
             add_line(connection, what, about, text)
 
     def log(self, last: int = 50, about: Sequence[str] | None = None) -> list[LogLine]:
-        """Return the latest lines of the log, or those about some, the oldest first."""
+        """Return the latest log lines, oldest first; ``about`` restricts them to these subjects."""
         query = sa.select(s.log).order_by(s.log.c.id.desc()).limit(last)
         if about is not None:
             query = query.where(s.log.c.about.in_(about))

@@ -1,4 +1,4 @@
-"""The score of a game, and the points of a unit.  Pure."""
+"""Scores of games and points of units.  Pure."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from dovetail.protocol.messages import Episode
 from dovetail_experiments.statistics.scores import points
 
 FAULTS = ("illegal-action", "timeout", "stalled", "disconnected", "crashed")
-"""Reasons for which a game is lost; leaving is among them, so that no one can dodge a loss."""
+"""Reasons that count as a loss by fault; disconnecting is one, so leaving never saves a game."""
 FORFEITED = "forfeited"
-"""The reason of a game that was not played, because a program refused it or had left."""
+"""Reason of a game that was not played because a program refused it or had disconnected."""
 
 
 class ArenaGame(Struct, frozen=True):
-    """A game that counts."""
+    """A game that counts for the ratings."""
 
     number: int
-    """In its unit, from 0."""
+    """Index within its unit, from 0."""
     seating: list[int]
-    """By seat, the place of its player in the unit."""
+    """Index in the unit of each seat's player."""
     scores: list[float]
-    """By seat, the higher the better."""
+    """Score of each seat; higher is better."""
     returns: list[float]
     decisions: list[int]
     seconds: list[float]
@@ -33,7 +33,7 @@ class ArenaGame(Struct, frozen=True):
     episode: int = 0
     reason: str = "terminated"
     blame: int | None = None
-    """The seat that lost by fault, if any."""
+    """Seat that lost by fault, or None."""
     turns: int = 0
     digest: str = ""
     opening: list[list[Any]] = []
@@ -41,19 +41,19 @@ class ArenaGame(Struct, frozen=True):
 
     @property
     def fault(self) -> int | None:
-        """The place in the unit of the player that lost by fault."""
+        """Index in the unit of the player that lost by fault, or None."""
         return None if self.blame is None else self.seating[self.blame]
 
 
 def game(episode: Episode, number: int, seating: list[int]) -> ArenaGame | None:
-    """Return a game as it counts; None if it does not count, if it ended through no player's fault.
+    """Return the game to count for an episode; None if it ended through no player's fault.
 
-    A game that was cut short without an outcome is drawn. A fault loses: the others share a win.
+    A truncated game without an outcome is a draw. A loss by fault is a win shared by the others.
 
     Args:
         episode: the broker's result.
-        number: of the game in its unit.
-        seating: by seat, the place of its player in the unit.
+        number: the game's index in its unit.
+        seating: for each seat, the index of its player in the unit.
     """
     fault = episode.reason in FAULTS and episode.blame is not None
     if not episode.scored and not fault:
@@ -83,8 +83,7 @@ def game(episode: Episode, number: int, seating: list[int]) -> ArenaGame | None:
 
 
 def forfeited(number: int, seating: list[int], blame: int, message: str) -> ArenaGame:
-    """Return a game that was not played because a program refused it or had left; ``blame`` is its
-    seat."""
+    """Return a game lost by seat ``blame``, whose program refused it or had disconnected."""
     seats = len(seating)
     nothing = [0.0] * seats
     return ArenaGame(
@@ -105,10 +104,9 @@ def _lost(seats: int, blame: int | None) -> list[float]:
 
 
 def worth(played: Sequence[ArenaGame], players: int) -> list[float]:
-    """Return the points of each player of a unit: the mean over its games, 1 for first to 0 for
-    last.
+    """Return each player's points for a unit: the mean over its games, from 1 (first) to 0 (last).
 
-    In games of one seat each player has one game of its own, and the returns are compared.
+    In one-seat games each player plays one game alone, and the returns are compared.
     """
     if all(len(each.seating) == 1 for each in played):
         returns = [0.0] * players

@@ -1,4 +1,4 @@
-"""The submitted agents that the arena runs: started in turn, watched, and replaced."""
+"""Runs the submitted agents of an arena: starts them in turn, watches them and replaces them."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from dovetail_experiments.stages.processes import Processes
 log = logging.getLogger("dovetail")
 
 LOGS = "logs/submissions"
-"""The folder of what submitted agents print, in an arena's folder."""
+"""Folder for the output of submitted agents, inside the arena's folder."""
 LOOK = 0.5
-"""Seconds between two looks at the queue."""
+"""Seconds between checks of the queue."""
 STARTS = 60.0
-"""Seconds within which a version must offer its agent."""
+"""Seconds a version has to offer its agent."""
 AGAIN = 5.0
-"""Seconds until an agent that has ended is started again; doubles up to ``LONGEST``."""
+"""Seconds before an agent that ended is restarted; doubles up to ``LONGEST``."""
 LONGEST = 600.0
 TRIES = 3
-"""Starts of a version that has never offered its agent, before it counts as failed."""
+"""Attempts to start a version that has never offered its agent before it counts as failed."""
 FINISH = 60.0
-"""Seconds in which a version that was replaced may finish its game."""
+"""Seconds a replaced version has to finish its game."""
 BATCH = 4
-"""Versions that are started at one look, so that a long queue leaves the games their time."""
+"""Versions started per check, so that a long queue does not slow the games."""
 KNOWN = 3.0
-"""Seconds after which the broker knows a new key."""
+"""Seconds until the broker is sure to have read a new key."""
 WORDS = 300
-"""Characters of a program's last words that are kept."""
+"""Maximum characters kept of a program's last output."""
 
 
 class Confines(Protocol):
@@ -56,29 +56,30 @@ class Confines(Protocol):
 
 @dataclass(slots=True)
 class _Running:
-    """A version that was started."""
+    """A version that has been started."""
 
     submission: Submission
     since: float
     starts: int = 1
     again: float = 0.0
-    """When it is started again; 0 while it runs."""
+    """Time of its restart; 0 while it runs."""
     until: float = 0.0
-    """When it is ended in the middle of a game, once it is no longer wanted."""
+    """Deadline of a version that is no longer wanted, after which its game is interrupted; 0 if
+    wanted."""
 
 
 class SubmittedAgents:
-    """The submitted agents of an arena, each a confined process.
+    """The submitted agents of an arena, each in a confined process.
 
     Args:
-        store: the arena's.
-        limits: of each.
-        sandbox: confines them.
-        processes: starts them.
-        folder: where they are unpacked.
+        store: the arena's database.
+        limits: the limits of each agent.
+        sandbox: confines the processes.
+        processes: starts the processes.
+        folder: the folder to unpack agents into.
         socket: the broker's Unix socket.
         server: the broker's public key; empty if it has none.
-        let_in: lets public keys in, each under a name; None without keys.
+        let_in: admits public keys, each mapped to a name; None without keys.
     """
 
     def __init__(
@@ -101,17 +102,17 @@ class SubmittedAgents:
         self._server = server
         self._let_in = let_in
         self.known: dict[str, str] = {}
-        """The owner of each token, for the broker."""
+        """Owner of each access token, for the broker."""
         self._shown: dict[str, tuple[str | Path, float]] = {}
-        """By entrant, what its programs show, and since when the broker knows it."""
+        """By entrant, the credential of its programs and the time from which the broker accepts
+        it."""
         self._running: dict[int, _Running] = {}
         self._looked = 0.0
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(mode=0o700, parents=True)
 
     def tend(self) -> None:
-        """Start what waits, and again what has ended; end what was replaced, or whose entrant was
-        banned."""
+        """Start waiting agents, restart ended ones, and stop replaced or banned ones."""
         now = time.monotonic()
         if now - self._looked < LOOK:
             return
@@ -130,7 +131,7 @@ class SubmittedAgents:
                 whole = each.submission.entrant in banned or now >= each.until
                 if whole or there.get(_player(each.submission)) != "playing":
                     self._end(number)
-        # Those that played before the arena ended come first, then the longest in the queue.
+        # Resume those that played before the arena stopped, then take the longest waiting.
         queue = sorted(
             (each for number, each in wanted.items() if number not in self._running),
             key=lambda each: (each.state != "playing", each.id),
@@ -140,7 +141,7 @@ class SubmittedAgents:
             self._start(one, now)
 
     def _settle(self, now: float, there: Mapping[tuple[str, str], str]) -> None:
-        """Look how those that were started are."""
+        """Update the state of each started version."""
         ended = self._processes.ended()
         for number, each in list(self._running.items()):
             one = each.submission
@@ -170,7 +171,7 @@ class SubmittedAgents:
         return next(e for e in self._store.submissions(one.entrant) if e.id == one.id)
 
     def _there(self) -> dict[tuple[str, str], str]:
-        """Return who is there, by entrant and program, and whether it plays."""
+        """Return the state of each online agent, by entrant and program."""
         present = self._store.presence()
         found: dict[tuple[str, str], str] = {}
         for number, each in self._store.players().items():
@@ -197,8 +198,7 @@ class SubmittedAgents:
         self._run(one)
 
     def _ready(self, entrant: str, now: float) -> bool:
-        """Return whether the broker knows what an entrant's programs show; made when first
-        needed."""
+        """Return whether the broker accepts an entrant's credential, creating it on first use."""
         if entrant not in self._shown:
             who = entrant + HOSTED
             if self._let_in is not None:
@@ -236,7 +236,7 @@ class SubmittedAgents:
             shutil.copyfile(source, code / MAIN)
             return
         with zipfile.ZipFile(source) as archive:
-            archive.extractall(code)  # which leaves out roots, drives and `..`
+            archive.extractall(code)  # drops roots, drives and `..`
 
     def _end(self, number: int) -> None:
         one = self._running.pop(number).submission
@@ -245,7 +245,7 @@ class SubmittedAgents:
 
 
 def log_of(folder: Path, one: Submission) -> Path:
-    """Return the file with what a submission printed, in the folder of logs."""
+    """Return the log of a submission's output, inside the folder of logs."""
     return folder / f"{_name(one)}.log"
 
 

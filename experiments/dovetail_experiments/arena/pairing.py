@@ -22,17 +22,16 @@ class Candidate:
 
     player: int
     entrant: str
-    """Programs of the same entrant never meet; baselines have none."""
+    """Owner of the program; programs of one entrant never meet. Empty for baselines."""
     units: int
-    """How many units it has played in this season."""
+    """Units played in this season."""
     last: int
-    """The number of its latest unit; 0 for none."""
+    """Number of its latest unit; 0 if it has played none."""
     mu: float
-    """Its rating, on any scale."""
+    """Rating, on any scale."""
     free: bool = True
-    """True if it could begin at once. Busy players can also be drawn as opponents, and the unit
-    waits for them: otherwise those who happen to end at the same time would meet again and
-    again."""
+    """True if it can start at once. Busy players can also be drawn, and the unit waits for them:
+    otherwise players that finish at the same time would keep meeting each other."""
 
 
 def choose(
@@ -48,13 +47,13 @@ def choose(
     """Return the players of the next unit, in random order; empty if too few can play.
 
     Args:
-        candidates: who is there.
-        players: how many are needed.
-        turn: the number of this choice. In even turns the one with the fewest units plays, so that
-            newcomers catch up; in odd ones the player that has waited longest, so that newcomers do
-            not crowd it out.
-        rng: for everything that is drawn.
-        width: of the Gaussian by which opponents are drawn, in units of ``spread``.
+        candidates: the connected players.
+        players: the number to choose.
+        turn: the number of this choice. Even turns pick the player with the fewest units, so that
+            newcomers catch up; odd turns the one that has waited longest, so that newcomers do not
+            crowd it out.
+        rng: the source of every random choice.
+        width: the width of the Gaussian that opponents are drawn from, in units of ``spread``.
         uniform: the share of opponents drawn regardless of ratings.
         spread: the standard deviation of the ratings of all players.
     """
@@ -82,13 +81,13 @@ def choose(
 def round_robin(entrants: Mapping[int, str], size: int, rng: random.Random) -> list[list[int]]:
     """Return the units of a final, in random order.
 
-    In games of two, everyone meets everyone else once. Where more meet in a game, players meet in
-    random groups, in as many rounds as everyone needs to have sat with as many others as there are.
+    With two players per unit, every pair meets once. With more, players meet in random groups, in
+    as many rounds as each player needs to meet as many opponents as there are others.
 
     Args:
-        entrants: by player, as of ``Candidate``.
-        size: how many meet in a unit.
-        rng: for everything that is drawn.
+        entrants: the entrant of each player, as in ``Candidate``.
+        size: players per unit.
+        rng: the source of every random choice.
     """
     everyone = sorted(entrants)
 
@@ -105,7 +104,7 @@ def round_robin(entrants: Mapping[int, str], size: int, rng: random.Random) -> l
             waiting = rng.sample(everyone, len(everyone))
             while waiting:
                 unit: list[int] = []
-                # Others fill up a group for which too few are left.
+                # Fill an incomplete last group with other players.
                 for each in [*waiting, *rng.sample(everyone, len(everyone))]:
                     if len(unit) < size and apart([*unit, each]):
                         unit.append(each)

@@ -1,4 +1,4 @@
-"""The presence of agents: when each connected, was last seen, and from where."""
+"""Presence of agents: when each connected, when it was last seen, and its address."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.tables import ArenaTables
 
 BEAT = 5.0
-"""Seconds between two notes of who is still there."""
+"""Seconds between updates of the agents' presence."""
 SILENT = 3 * BEAT
-"""Seconds without a note after which no one is there: the arena has ended."""
+"""Seconds without an update after which the arena is taken to have ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class Presence:
     online: bool = False
     playing: bool = False
     seen: float | None = None
-    """When it was last there, in seconds since 1970, UTC; None for never."""
+    """Time last seen, in seconds since 1970, UTC; None if never."""
     address: str = ""
-    """The address of the machine from which it connected last, if that is known."""
+    """Address of the machine it last connected from; empty if unknown."""
 
     @property
     def state(self) -> str:
@@ -34,8 +34,7 @@ class Presence:
         return "playing" if self.playing else "online" if self.online else "away"
 
     def away(self, now: float) -> str:
-        """Return for how long it has been away, for a reader; empty if it is there, or never
-        was."""
+        """Return how long it has been away, as text; empty if it is online or was never seen."""
         if self.online or self.seen is None:
             return ""
         seconds = max(0, int(now - self.seen))
@@ -49,7 +48,7 @@ class Presences(ArenaTables):
     """The presence of agents in an arena's database."""
 
     def present(self, now: Mapping[int, str], before: Mapping[int, str]) -> None:
-        """Write down who is there, by player with its address, and who was there a moment ago."""
+        """Record the players now online and those online before, each mapped to its address."""
         p, at = s.players.c, time.time()
         with self._writing() as connection:
             gone, here = [*(before.keys() - now.keys())], [*now]
@@ -68,12 +67,12 @@ class Presences(ArenaTables):
                     )
 
     def absent(self) -> None:
-        """Write down that no one is there: the arena begins, or ends."""
+        """Record that no agent is online, when the arena starts or ends."""
         with self._writing() as connection:
             connection.execute(sa.update(s.players).values(since=None))
 
     def presence(self, ladder: str | None = None) -> dict[int, Presence]:
-        """Return who is there, by player, of a ladder or of all."""
+        """Return the presence of the players of a ladder, or of all, by player number."""
         p, u, now = s.players.c, s.units.c, time.time()
         query = sa.select(p.id, p.since, p.seen, p.address)
         if ladder is not None:

@@ -1,5 +1,4 @@
-"""The arena's own programs: an environment for each game and the baselines, started again if they
-end."""
+"""The arena's own programs, its games' environments and the baselines, restarted if they end."""
 
 from __future__ import annotations
 
@@ -25,15 +24,15 @@ from dovetail_experiments.stages.processes import Processes
 log = logging.getLogger("dovetail")
 
 AGAIN = 5.0
-"""Seconds until a program that has ended is started again."""
+"""Seconds before a program that ended is restarted."""
 
 
 class Programs:
-    """Environments and baselines of an arena, each a process.
+    """Environments and baselines of an arena, each in its own process.
 
     Args:
-        arena: whose.
-        folder: where their keys and what they print are kept.
+        arena: the arena to run them for.
+        folder: the folder for their keys and logs.
         own: the access token or the key file for environments.
         server: the broker's public key, if it has one.
     """
@@ -42,12 +41,12 @@ class Programs:
         self._own = own
         self._folder = folder
         self.known: dict[str, str] = {}
-        """The owner of each baseline's token or public key; they are made at each start."""
+        """Owner of each baseline's token or public key; new ones are made at each start."""
         self._environments: dict[str, Ladder] = {}
         self._baselines: dict[str, tuple[Baseline, str | Path]] = {}
         for ladder in arena.ladders:
             if ladder.command is None:
-                plugins.find("environment", ladder.game)  # reports the problem sooner
+                plugins.find("environment", ladder.game)  # fail early
             known = [(e.game, e.command, e.configuration) for e in self._environments.values()]
             if (ladder.game, ladder.command, ladder.configuration) not in known:
                 self._environments[f"environment-{ladder.name}"] = ladder
@@ -66,20 +65,20 @@ class Programs:
                     self._baselines[name] = each, token
                     self.known[token] = who
         self.environments: list[str] = []
-        """The public keys of environments that are not the arena's own."""
+        """Public keys of the environments."""
         self._mark = secrets.token_hex(4)
-        """A secret in the names of the arena's programs, so that no entrant takes them first."""
+        """Secret in the names of the arena's programs, so that no entrant can take them first."""
         self._again: dict[str, float] = {}
 
     def shipping(self, folder: Path) -> Shipping:
-        """Have them started on other machines: return the files that they name, with a key for
-        environments in place of the arena's own.
+        """Prepare the programs to run on other machines: return the files to ship, with a separate
+        key for environments in place of the arena's own.
 
         Args:
-            folder: that of the arena's file.
+            folder: the folder of the arena file.
 
         Raises:
-            DovetailError: a file is outside it.
+            DovetailError: a file is outside that folder.
         """
         assert isinstance(self._own, Path)
         server = keys.read(self._own).server
@@ -100,8 +99,7 @@ class Programs:
 
     @contextmanager
     def running(self, address: str, cluster: ClusterEngine | None = None) -> Iterator[None]:
-        """Run them at a broker while a context lasts, each on a node of a cluster if one is
-        given."""
+        """Run the programs while a context lasts, on the nodes of ``cluster`` if it is given."""
         place = (
             Processes(address=address, logs=self._folder / "logs")
             if cluster is None
@@ -113,7 +111,7 @@ class Programs:
             yield
 
     def tend(self) -> None:
-        """Start again what has ended, after a while."""
+        """Restart programs that ended, after a delay."""
         now = time.monotonic()
         for name, text in self._processes.ended().items():
             if name not in self._again:
@@ -127,7 +125,7 @@ class Programs:
         if name in self._environments:
             ladder, shown = self._environments[name], self._own
             command = ladder.command
-            # Set where it is served, too: some options are the local user's only.
+            # Checked here and where it is served: some options are for the local user only.
             given = ladder.configuration.items()
             more = [word for k, v in given for word in ("--set", f"{k}={jsontext.option(v)}")]
             words = ["env", ladder.game, *more]

@@ -1,5 +1,5 @@
-"""The referee: finds out who is there, pairs them, has units played at the broker and writes down
-the results."""
+"""The referee: pairs the agents that are online, has units played by the broker and records
+results."""
 
 from __future__ import annotations
 
@@ -29,71 +29,68 @@ from dovetail_experiments.arena.store import ArenaStore, LadderPlayer
 log = logging.getLogger("dovetail")
 
 LOOK = 0.5
-"""Seconds between two looks at who is connected and what the operator has changed."""
+"""Seconds between checks for connected programs and the operator's changes."""
 CREATING = 30.0
-"""Seconds within which a program must make an agent of a type that it offers."""
+"""Seconds a program has to create an agent of a type that it offers."""
 TRIES = 3
 """Attempts at a pairing that fails through no player's fault."""
 REST = 2 * LOOK
-"""Seconds for which a ladder rests after a unit that could not be played."""
+"""Seconds that a ladder pauses after a unit that could not be played."""
 AGAIN = 30.0
-"""Seconds until a program that failed at that is asked again."""
+"""Seconds before a program that failed to create an agent is asked again."""
 
 TRIAL, TRIAL_MOST = 60.0, 3600.0
 """Delay before a paused agent gets a trial game; doubles after each failure, up to the maximum."""
 
 HOSTED = ":submitted"
-"""The end of the name under which the broker knows the programs that the arena runs for an
-entrant."""
+"""Suffix of the broker's name for programs that the arena runs for an entrant."""
 
 Where = tuple[str, str]
-"""A peer and what it offers."""
+"""A peer and the agent type it offers."""
 
 
 def entrant(peer: Mapping[str, Any]) -> str:
-    """Return whose a peer in the catalogue is; no entrant's name for the arena's environments and
-    pages.
+    """Return the entrant that owns a peer; not a valid name for the arena's environments and pages.
 
-    All that the arena knows of identities: the broker says whose access token or key a peer showed.
+    The broker authenticates the peer's access token or key; the arena relies on it for identities.
     """
     return str(peer.get("entrant", "")).removesuffix(HOSTED)
 
 
 def baseline(ladder: Ladder, name: str) -> str:
-    """Return the entrant whose token a baseline's program shows; no invited entrant is called
-    so."""
+    """Return the name under which a baseline connects; no entrant can have it."""
     return f"baseline:{ladder.name}/{name}"
 
 
 @dataclass(slots=True)
 class _Made:
-    """An agent of a type that a program offers."""
+    """An agent created by a program, or being created."""
 
     request: int | None
-    """Under way, if it is not there yet."""
+    """The request to create it, while that is pending."""
     instance: int = 0
     again: float = 0.0
 
 
 @dataclass(slots=True)
 class _Match:
-    """A unit that is being played."""
+    """A unit in play."""
 
     unit: ArenaUnit
     season: int
     attempt: int
     runs: list[RunHandle]
     episodes: dict[int, m.Episode] = field(default_factory=dict)
-    """By number of the game."""
+    """Finished episodes by the number of their game."""
 
 
 class Referee:
     """A competition in progress.
 
     Args:
-        arena: what is played.
-        store: what is known.
-        experiment: a peer of the arena's broker.
+        arena: the description of the competition.
+        store: the arena's database.
+        experiment: an experiment connected to the arena's broker.
     """
 
     def __init__(self, arena: Arena, store: ArenaStore, experiment: Experiment) -> None:
@@ -101,39 +98,39 @@ class Referee:
         self._store = store
         self._experiment = experiment
         self._made: dict[tuple[str, Where], _Made] = {}
-        """By ladder, since a baseline's parameters are the ladder's."""
+        """Created agents by ladder and offer; a baseline's parameters depend on the ladder."""
         self._seats: dict[int, int | str] = {}
-        """By player, what a run calls it; those who are there."""
+        """Name or instance that a run seats each online player by."""
         self._reach: dict[int, int] = {}
-        """By player, the agent that a message for it goes to; those who are there."""
+        """Instance that receives messages for each online player."""
         self._told: dict[int, tuple[int, str]] = {}
-        """By player that its program was told is out, that agent and why."""
+        """Instance and reason in the last notice to each player that is paused or banned."""
         self._players: dict[int, LadderPlayer] = {}
         self._numbers: dict[tuple[str, str, str], int] = {}
-        """Players by ladder, entrant and program."""
+        """Player numbers by ladder, entrant and program."""
         self._full: set[tuple[str, str]] = set()
-        """Ladders and entrants that have more programs there than may play."""
+        """Ladders and entrants whose number of connected programs exceeds the limit."""
         self._ratings: dict[int, float] = {}
         self._counts: dict[int, tuple[int, int]] = {}
         self._planned: list[ArenaUnit] = []
         self._playing: dict[int, _Match] = {}
         self._games: set[str] = set()
         self._checked: set[str] = set()
-        """Ladders whose first unit has been checked against what the game declares."""
+        """Ladders whose first unit was checked against the game's declaration."""
         self._turns: dict[str, int] = {}
         self._trials: dict[int, tuple[float, float]] = {}
-        """By player paused for its faults, when its next trial begins, and seconds until the one
-        after."""
+        """Time of the next trial and the delay after it, in seconds, for each player paused for
+        faults."""
         self._begun: dict[str, int] = {}
-        """By ladder, when its latest unit began, counted in units of all ladders."""
+        """Start of the latest unit of each ladder, as a count of all units started."""
         self._rests: dict[str, float] = {}
-        """Until when no unit of a ladder begins, by its name."""
+        """Time until which each ladder starts no unit."""
         self._present: dict[int, str] = {}
-        """By player, the address of the machine from which it plays; those who are there."""
+        """Address of the machine of each online player."""
         self._beat = 0.0
-        """When it was last written down who is there."""
+        """Time at which presence was last recorded."""
         self._asked = (0, 0)
-        """The games by request that are to be played, as ``ArenaStore.open`` returns them."""
+        """Count and newest number of the open games by request, from ``ArenaStore.open``."""
         self._store.absent()
         self._season = store.season()
         self._looked = -LOOK
@@ -152,14 +149,14 @@ class Referee:
 
     @property
     def playing(self) -> int:
-        """How many units are being played."""
+        """Number of units in play."""
         return len(self._playing)
 
     def step(self, timeout: float = 0.05) -> None:
-        """Do what is due now, then wait ``timeout`` seconds for the broker.
+        """Do everything that is due, then wait up to ``timeout`` seconds for the broker.
 
         Raises:
-            DovetailError: the broker is gone, or the store cannot be written.
+            DovetailError: the broker is gone, or the database cannot be written.
         """
         now = time.monotonic()
         if now - self._looked >= LOOK:
@@ -170,11 +167,11 @@ class Referee:
         for match in list(self._playing.values()):
             self._settle(match)
 
-    # -- who is there -----------------------------------------------------------------------------
+    # -- presence ---------------------------------------------------------------------------------
 
     def _look(self, now: float) -> None:
         season = keep(self._store, self._arena, datetime.now().astimezone())
-        if season != self._season:  # also when its final begins
+        if season != self._season:  # also true when its final begins
             self._season = season
             self._begin_season()
         if season.final and not season.ended and not self._planned and not self._playing:
@@ -201,7 +198,7 @@ class Referee:
             at = (offer["peer"], offer["name"])
             where = (ladder.name, at)
             if offer.get("instance"):
-                if at in numbers:  # else it left between two pages of the catalogue
+                if at in numbers:  # otherwise it left between two pages of the catalogue
                     seats[found] = offer["name"]
                     reach[found] = numbers[at]
                 continue
@@ -215,19 +212,18 @@ class Referee:
         self._note(now, {number: addresses.get(number, "") for number in reach})
         self._tell()
         asked = self._store.open()
-        if asked != self._asked:  # games were asked for, or withdrawn
+        if asked != self._asked:  # games were requested or withdrawn
             self._asked = asked
             self._plan()
 
     def _note(self, now: float, present: dict[int, str]) -> None:
-        """Write down who is there, if that has changed or was not written for a while."""
+        """Record presence if it has changed or the last record is too old."""
         if present != self._present or now - self._beat >= BEAT:
             self._store.present(present, self._present)
             self._present, self._beat = present, now
 
     def _tell(self) -> None:
-        """Send the program of each agent that is paused or banned a notice, and another one when it
-        is back."""
+        """Notify the programs of agents that were paused, banned or reinstated."""
         for number, instance in self._reach.items():
             player = self._players[number]
             out = player.state != "active"
@@ -247,10 +243,10 @@ class Referee:
     def _entered(
         self, offers: Iterable[Mapping[str, Any]], peers: Mapping[str, Mapping[str, Any]]
     ) -> list[tuple[Ladder, Mapping[str, Any], Mapping[str, Any], int]]:
-        """Return the offers that enter ladders: ladder, peer, offer and player, the first that
-        connected in front.
+        """Return the offers that enter ladders as (ladder, peer, offer, player), longest connected
+        first.
 
-        Of each entrant's programs no more than the ladder's ``programs`` enter.
+        At most ``programs`` programs of each entrant enter a ladder.
         """
         found = []
         present: dict[tuple[str, str], set[str]] = {}
@@ -286,10 +282,9 @@ class Referee:
     def _enters(
         self, ladder: Ladder, peer: Mapping[str, Any], offered: str
     ) -> tuple[str, str, str] | None:
-        """Return the ladder, entrant and program that an offer is in a ladder, None if it is none
-        there."""
+        """Return the ladder, entrant and program of an offer; None if it does not take part."""
         who = entrant(peer)
-        offered = offered.removeprefix(f"{who}/")  # as the broker names agents that are programs
+        offered = offered.removeprefix(f"{who}/")  # as the broker names agent programs
         program, at, only = offered.partition("@")
         own = {baseline(ladder, each.name): each for each in ladder.baselines}
         if who in own:
@@ -309,7 +304,7 @@ class Referee:
         instances: set[int],
         now: float,
     ) -> int:
-        """Return the agent that a program has made of a type, 0 while there is none."""
+        """Return the agent that a program has created of a type; 0 if it does not exist yet."""
         made = self._made.get(where)
         if made is None or (made.request is None and made.instance not in instances | {0}):
             made = self._made[where] = _Made(None)
@@ -338,7 +333,7 @@ class Referee:
     # -- pairing ----------------------------------------------------------------------------------
 
     def _there(self, ladder: str) -> list[LadderPlayer]:
-        """Return who is connected and may play."""
+        """Return the players of a ladder that are online and may play."""
         return [
             each
             for each in self._players.values()
@@ -346,7 +341,7 @@ class Referee:
         ]
 
     def _busy(self, player: int) -> bool:
-        """Return whether an agent plays, in this ladder or in another."""
+        """Return whether an agent is playing, in any ladder."""
         return any(
             self._seats[player] == self._seats.get(each)
             for match in self._playing.values()
@@ -354,7 +349,7 @@ class Referee:
         )
 
     def _begin(self) -> None:
-        """Begin units while there is room and anyone to play them."""
+        """Start units while there is room and players are free."""
 
         def turn(ladder: Ladder) -> tuple[int, int]:
             playing = sum(m.unit.ladder == ladder.name for m in self._playing.values())
@@ -374,7 +369,7 @@ class Referee:
                     self._play(ladder, unit)
 
     def _next(self, ladder: Ladder) -> ArenaUnit | None:
-        """Return a unit to play: one that was interrupted, or a new one."""
+        """Return the next unit to play, interrupted or new; None if there is none."""
         if ladder.offered not in self._games:
             return None
         if time.monotonic() < self._rests.get(ladder.name, 0.0):
@@ -402,8 +397,8 @@ class Referee:
             self._planned.append(self._store.plan(number, ladder.name, self._arena.seed, chosen))
 
     def _trial(self, ladder: Ladder) -> ArenaUnit | None:
-        """Return games that do not count, between an agent that was paused for its faults and
-        baselines."""
+        """Return unrated games of an agent paused for faults against baselines; None if none are
+        due."""
         now = time.monotonic()
         free = [p.id for p in self._there(ladder.name) if not p.entrant and not self._busy(p.id)]
         for number, each in self._players.items():
@@ -420,7 +415,7 @@ class Referee:
         return None
 
     def _choose(self, ladder: Ladder, there: list[LadderPlayer]) -> list[int]:
-        """Return who meets next; empty if no one can begin."""
+        """Return the players of the next unit; empty if none can start."""
         candidates = [
             Candidate(
                 each.id,
@@ -432,7 +427,7 @@ class Referee:
             for each in there
         ]
         turn = self._turns.get(ladder.name, 0)
-        # The numbers of units make the draw differ from one start of the arena to the next.
+        # The count of units makes the draw differ between starts of the arena.
         total = sum(count for count, _ in self._counts.values())
         rng = random.Random(derive(self._master(), ladder.name, "pairing", total, turn))
         rated = [self._rating(p.id) for p in self._players.values() if p.ladder == ladder.name]
@@ -481,8 +476,8 @@ class Referee:
                     **ladder.rules(),
                     check=ladder.name not in self._checked,
                     opening_turns=ladder.openings,
-                    # The last part numbers attempts: a journal's reader then leaves earlier ones
-                    # out.
+                    # The last part counts attempts, so that readers of the journal skip earlier
+                    # ones.
                     label=f"{ladder.name}/{unit.id}{part}/{attempt}",
                     names=[self._players[player].name for player in players],
                 )
@@ -496,7 +491,7 @@ class Referee:
         self._playing[unit.id] = match
 
     def _settle(self, match: _Match) -> None:
-        """Take the results of a unit, and write it down once it is over."""
+        """Collect a unit's results, and record the unit once it is over."""
         for place, run in enumerate(match.runs):
             for episode in run.take():
                 match.episodes[place if len(match.runs) > 1 else episode.index] = episode
@@ -524,10 +519,10 @@ class Referee:
             self._ratings[player] = mu
             self._counts[player] = (self._counts.get(player, (0, 0))[0] + 1, order)
         if any(each.fault is not None for each in played):
-            self._looked = -LOOK  # one of them may be paused now
+            self._looked = -LOOK  # one of them may have been paused
 
     def _failed(self, match: _Match, why: str) -> None:
-        """Play a unit again later, unless it has failed too often."""
+        """Retry a unit later, unless it has failed too often."""
         log.warning("unit %d of %s: %s", match.unit.id, match.unit.ladder, why)
         self._store.drop(match.unit, why, TRIES, match.attempt)
         self._plan()
@@ -535,7 +530,7 @@ class Referee:
 
 
 def _counted(match: _Match) -> list[ArenaGame] | None:
-    """Return the games of a unit; None if it does not count as it is, and must be played again."""
+    """Return the games of a unit; None if it does not count and must be replayed."""
     size = len(match.unit.players)
     alone = len(match.runs) > 1
     found: list[ArenaGame] = []
@@ -545,8 +540,7 @@ def _counted(match: _Match) -> list[ArenaGame] | None:
         counts = None if episode is None else game(episode, number, seating)
         done = match.runs[number if alone else 0].done
         if counts is None and done is not None and done.blame is not None:
-            # Those who leave in the middle of a unit, or refuse it, lose what was still to be
-            # played.
+            # A player that leaves or refuses the unit loses its remaining games.
             seat = seating.index(number if alone else done.blame)
             counts = forfeited(number, seating, seat, done.message)
         if counts is None:

@@ -1,4 +1,4 @@
-"""Games by request, which rate nothing."""
+"""Unrated games on request."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from dovetail_experiments.arena.tables import add_line
 from dovetail_experiments.arena.units import ArenaUnits, add_unit
 
 WAITING = 10
-"""Games by request that an entrant may have waiting at once."""
+"""Maximum games on request that an entrant may have waiting."""
 
 
 @dataclass(frozen=True, slots=True)
 class GameRequest:
-    """A unit that was asked for."""
+    """A requested unit."""
 
     unit: int
     ladder: str
     asked: str
-    """By whom."""
+    """The entrant that requested it, or the operator."""
     players: list[int]
     tries: int
     played: int | None
-    """Its place in the order of finished units."""
+    """Position in the order of finished units; None if not played."""
     dropped: str
-    """Why it will not be played."""
+    """Reason why it was dropped."""
 
     @property
     def state(self) -> str:
-        """``waiting``, ``playing``, ``played`` or ``dropped``."""
+        """One of ``waiting``, ``playing``, ``played`` and ``dropped``."""
         if self.played is not None:
             return "played"
         if self.dropped:
@@ -42,20 +42,20 @@ class GameRequest:
 
 
 class GameRequests(ArenaUnits):
-    """The games by request in an arena's database."""
+    """Games on request in an arena's database."""
 
     def ask(self, season: int, ladder: str, seed: int, players: Sequence[int], by: str) -> int:
-        """Plan a unit that rates nothing; return its number.
+        """Plan an unrated unit; return its number.
 
         Args:
-            season: its number.
-            ladder: its name.
-            seed: the arena's.
-            players: who meet.
-            by: the entrant that asks, or the operator.
+            season: the season's number.
+            ladder: the ladder's name.
+            seed: the arena's seed.
+            players: the numbers of the players.
+            by: the entrant that requests it, or the operator.
 
         Raises:
-            DovetailError: they are not players of the ladder, too many requests wait, or the
+            DovetailError: they are not players of the ladder, too many requests are waiting, or the
                 season's final has begun.
         """
         master, u, p = self.master(season, seed), s.units.c, s.players.c
@@ -88,14 +88,14 @@ class GameRequests(ArenaUnits):
             return unit.id
 
     def withdraw(self, unit: int, by: str | None) -> None:
-        """Give up a unit that was asked for and has not begun.
+        """Withdraw a requested unit that has not started.
 
         Args:
-            unit: its number.
-            by: the entrant that asked for it; None for anyone's.
+            unit: the unit's number.
+            by: the entrant that requested it; None for any.
 
         Raises:
-            DovetailError: there is none such.
+            DovetailError: there is no such unit, or it has started.
         """
         u = s.units.c
         mine = u.asked.is_not(None) if by is None else u.asked == by
@@ -109,8 +109,10 @@ class GameRequests(ArenaUnits):
                 raise DovetailError("this game has begun, or is not one that you asked for")
 
     def open(self) -> tuple[int, int]:
-        """Return how many units that were asked for are to be played, and the newest number;
-        cheap."""
+        """Return the number of requested units still to play, and the newest one's number.
+
+        This is cheap.
+        """
         u = s.units.c
         query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.max(u.id), 0)).where(
             u.asked.is_not(None), u.played.is_(None), u.dropped.is_(None)
@@ -120,8 +122,7 @@ class GameRequests(ArenaUnits):
             return count, newest
 
     def requests(self, by: str | None = None, last: int = 20) -> list[GameRequest]:
-        """Return the latest units that were asked for, of an entrant or of all, the newest
-        first."""
+        """Return the latest requested units, of one entrant or of all, newest first."""
         u = s.units.c
         query = sa.select(s.units).where(u.asked.is_not(None)).order_by(u.id.desc()).limit(last)
         if by is not None:

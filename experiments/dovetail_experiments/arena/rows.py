@@ -1,4 +1,4 @@
-"""Units as rows of the tables, and back."""
+"""Conversion of units to and from table rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rating = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class ArenaUnit:
-    """Games to be played together."""
+    """Games to play together."""
 
     id: int
     ladder: str
@@ -28,7 +28,7 @@ class ArenaUnit:
     players: list[int]
     tries: int
     asked: str = ""
-    """The entrant that asked for it, so that it rates nothing; empty if the arena paired it."""
+    """The entrant that requested it, which makes it unrated; empty if the arena paired it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class FinishedUnit:
     ratings: list[Rating]
     games: list[ArenaGame]
     software: str = ""
-    """The software of the arena that played it."""
+    """Version of the arena that played it."""
 
 
 def units(connection: sa.Connection, which: sa.Select[Any]) -> list[FinishedUnit]:
-    """Return the units whose numbers a query selects, in the order in which they ended."""
+    """Return the units selected by a query, in the order in which they ended."""
     u = s.units.c
     found: dict[int, FinishedUnit] = {}
     query = sa.select(s.units).where(u.id.in_(which)).order_by(u.played)
@@ -89,7 +89,7 @@ def units(connection: sa.Connection, which: sa.Select[Any]) -> list[FinishedUnit
 
 
 def ratings(connection: sa.Connection, season: int, players: Sequence[int]) -> dict[int, Rating]:
-    """Return the present ratings of players that have one in a season."""
+    """Return the current ratings of those players that have one in a season."""
     u, p = s.units.c, s.places.c
     last = (
         sa.select(p.player, sa.func.max(u.played).label("last"))

@@ -1,9 +1,8 @@
-"""The command that runs a submitted agent where it can do little.
+"""The command that runs a submitted agent in a sandbox.
 
-Bubblewrap gives it namespaces of its own: no network, no other processes, no files but those that
-Python needs, its own, and the broker's socket.  ``prlimit`` limits its memory, processes and files;
-where systemd manages this user's programs, a scope limits all of its memory, its tasks and its
-processor time, too.
+Bubblewrap gives it its own namespaces: no network, no other processes, and no files except its own,
+those that Python needs and the broker's socket.  ``prlimit`` limits memory, processes and files.
+Where systemd manages the user's programs, a scope also limits total memory, tasks and CPU time.
 """
 
 from __future__ import annotations
@@ -23,29 +22,29 @@ from dovetail.transport import keys
 from dovetail_experiments.arena.description import SubmissionLimits
 
 CODE, SOCKET, KEY = "/agent", "/broker", "/key"
-"""Places in the sandbox."""
+"""Paths inside the sandbox."""
 PACKAGES = (
     *("dovetail", "dovetail_games", "dovetail_agents", "dovetail_experiments"),
     *("dovetail_bridges", "dovetail_web"),
 )
-"""Our own packages, which may lie outside of the interpreter's folders."""
+"""Dovetail's packages, which may be installed outside the interpreter's folders."""
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 OUTPUT = 4 << 20
-"""Bytes that a file may have which it writes, its log too."""
+"""Maximum bytes of a file that it writes, including its log."""
 DESCRIPTORS = 256
 PROBE = 30.0
-"""Seconds within which a sandbox must start."""
+"""Seconds a sandbox has to start."""
 NO_USER = "65534"
 
 
 class Sandbox:
-    """The means of this machine to confine a program.
+    """This machine's means of confining a program.
 
     Args:
-        limits: of each program.
+        limits: the limits of each program.
 
     Raises:
-        DovetailError: bubblewrap is missing, or may not make namespaces.
+        DovetailError: bubblewrap is missing or cannot create namespaces.
     """
 
     def __init__(self, limits: SubmissionLimits) -> None:
@@ -66,7 +65,7 @@ class Sandbox:
 
     @property
     def shown(self) -> str:
-        """The names of what confines programs here, for the operator."""
+        """The programs that confine agents here, as text for the operator."""
         if self._scope:
             return "bubblewrap and systemd"
         text = "bubblewrap and prlimit; nothing limits their processor time"
@@ -79,7 +78,7 @@ class Sandbox:
         """Return the command that runs Python confined.
 
         Args:
-            code: the folder with what was submitted.
+            code: the folder with the submission.
             socket: the broker's Unix socket.
             key: the program's key file, if it has one.
             words: Python's arguments.
@@ -102,14 +101,14 @@ class Sandbox:
         ]
 
     def environment(self, token: str | None) -> dict[str, str]:
-        """Return the only environment variables of a confined program."""
+        """Return a confined program's complete environment."""
         found = {
             "PATH": "/usr/bin:/bin",
             "HOME": "/tmp",
             "LANG": "C.UTF-8",
             "PYTHONUNBUFFERED": "1",
             "PYTHONPATH": os.pathsep.join(dict.fromkeys(map(_above, _packages()))),
-            # Each thread of a numerical library takes memory of its own.
+            # Each thread of a numerical library needs memory.
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
             BROKER: f"ipc://{SOCKET}",
@@ -118,7 +117,7 @@ class Sandbox:
             found[TOKEN] = token
         else:
             found[keys.FILE] = KEY
-        if self._scope:  # where systemd-run finds the user's manager
+        if self._scope:  # for systemd-run to find the user's manager
             for name in ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"):
                 if name in os.environ:
                     found[name] = os.environ[name]
@@ -141,7 +140,7 @@ class Sandbox:
         return words
 
     def _systemd(self) -> list[str]:
-        """Return what makes a systemd scope with limits; empty where there is none."""
+        """Return the command prefix for a systemd scope with limits; empty without systemd."""
         if shutil.which("systemd-run") is None:
             return []
         limits = self._limits
@@ -152,7 +151,7 @@ class Sandbox:
 
 
 def _run(command: Sequence[str]) -> str:
-    """Run a command; return what went wrong, in one line, empty if nothing did."""
+    """Run a command; return its error as one line, empty on success."""
     try:
         done = subprocess.run(
             command,
@@ -169,7 +168,7 @@ def _run(command: Sequence[str]) -> str:
 
 
 def _packages() -> Iterator[str]:
-    """Yield the folders of our own packages."""
+    """Yield the folders of Dovetail's packages."""
     for name in PACKAGES:
         spec = find_spec(name)
         for each in (spec and spec.submodule_search_locations) or ():
@@ -177,7 +176,7 @@ def _packages() -> Iterator[str]:
 
 
 def _interpreter() -> list[str]:
-    """Return the folders without which our Python cannot run ours, none inside of another."""
+    """Return the folders that the interpreter needs, without nested ones."""
     real = os.path.realpath(sys.executable)
     found = {sys.prefix, sys.base_prefix, str(Path(real).parent.parent), *site.getsitepackages()}
     paths = sorted({*found, *map(os.path.realpath, found), *_packages()})

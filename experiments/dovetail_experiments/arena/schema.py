@@ -1,17 +1,17 @@
-"""The tables of an arena.  A change of a table is a new version: raise ``VERSION``."""
+"""The tables of an arena.  Raise ``VERSION`` with every change."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
 VERSION = 4
-"""Version 1 knew no finals: ``seasons`` had no column ``final``; 2 did not know which code played a
-unit; 3 knew neither presence, games by request, submissions nor who did what."""
+"""Version 2 added ``seasons.final``, 3 ``units.software``, and 4 presence, games on request,
+submissions and the origin of log lines."""
 
 metadata = sa.MetaData()
 
 arena = sa.Table("arena", metadata, sa.Column("version", sa.Integer, primary_key=True))
-"""One row: the version of the tables."""
+"""A single row with the version of the tables."""
 
 entrants = sa.Table(
     "entrants",
@@ -22,8 +22,8 @@ entrants = sa.Table(
     sa.Column("state", sa.String, nullable=False, server_default="active"),
     sa.Column("why", sa.Text, nullable=False, server_default=""),
 )
-"""The entrants that may connect agents; ``token`` is the SHA-256 of the access token, in
-hexadecimal, or a public key."""
+"""The invited entrants; ``token`` is the SHA-256 of the access token in hexadecimal, or a public
+key."""
 
 players = sa.Table(
     "players",
@@ -41,9 +41,9 @@ players = sa.Table(
     sa.Column("address", sa.String),
     sa.UniqueConstraint("ladder", "entrant", "program"),
 )
-"""A program in a ladder; a baseline has no ``entrant``. ``faults`` counts losses by fault in a row;
-``since`` is when it connected, if it is there, ``seen`` when it was last there, and ``address``
-from where."""
+"""Programs in a ladder; a baseline has no ``entrant``. ``faults`` counts consecutive losses by
+fault. ``since`` is when an online program connected, ``seen`` when it was last online, and
+``address`` its address."""
 
 seasons = sa.Table(
     "seasons",
@@ -54,7 +54,7 @@ seasons = sa.Table(
     sa.Column("ended", sa.Float),
     sa.Column("final", sa.Float),
 )
-"""``final`` is when the final began: a round robin, after which the season ends."""
+"""Seasons; ``final`` is the start of the final, a round robin that ends the season."""
 
 units = sa.Table(
     "units",
@@ -71,10 +71,9 @@ units = sa.Table(
     sa.Column("software", sa.String, nullable=False, server_default=""),
     sa.Column("asked", sa.String, index=True),
 )
-"""Games that count together: all rotations of the same players, on one seed. ``played`` numbers
-those that count in the order in which they ended; ``dropped`` says why another will not be played,
-``software`` what the arena was that played it, and ``asked`` who asked for it: such a unit rates
-nothing."""
+"""Games that count together: all seatings of the same players, on one seed. ``played`` numbers
+finished units in order, ``dropped`` is why a unit will not be played, and ``software`` the version
+of the arena that played it. ``asked`` is who requested an unrated unit."""
 
 places = sa.Table(
     "places",
@@ -126,8 +125,8 @@ log = sa.Table(
     sa.Column("text", sa.Text, nullable=False, server_default=""),
     sa.Column("by", sa.String),
 )
-"""The events of the arena, with their subjects and reasons: pauses, bans, notes, seasons; times in
-seconds since 1970, UTC; ``by`` is where the act came from."""
+"""Events with their subjects and reasons: pauses, bans, notes, seasons. Times are in seconds since
+1970, UTC; ``by`` is the origin of the action."""
 
 submissions = sa.Table(
     "submissions",
@@ -143,5 +142,5 @@ submissions = sa.Table(
     sa.Column("why", sa.Text, nullable=False),
     sa.UniqueConstraint("entrant", "program", "version"),
 )
-"""Agents that entrants have uploaded: each version, the file it was uploaded as, its SHA-256, and
-what has become of it (``submissions.SubmissionState``)."""
+"""Versions of uploaded agents: the file's name, its SHA-256, and the state
+(``submissions.SubmissionState``)."""

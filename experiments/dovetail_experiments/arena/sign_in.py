@@ -1,7 +1,7 @@
-"""Signing in on the page by a key that stays where it is.
+"""Sign-in on the page with a private key that never leaves its holder.
 
-The page shows a code to one browser. The key's holder connects to the broker as a program whose
-name has the code, and the broker tells the page whose key that program has shown.
+The page shows a code in the browser. The key's holder connects to the broker as a program whose
+name contains the code, and the broker tells the page which entrant owns that program's key.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ CODE = re.compile(r"[0-9a-f]{16}")
 
 
 def code(secret: str) -> str:
-    """Return the code that a page shows which has a secret in its form; it does not give the secret
-    away."""
+    """Return the code shown on a page whose form holds a secret; the code does not reveal the
+    secret."""
     return hashlib.sha256(f"sign in {secret}".encode(errors="replace")).hexdigest()[:16]
 
 
 def name(code: str) -> str:
-    """Return the name of the program that shows a code."""
+    """Return the name of the program that presents a code."""
     return f"sign-in-{code}"
 
 
@@ -36,14 +36,14 @@ def show(
     stop: threading.Event,
     ready: Callable[[], None],
 ) -> None:
-    """Show a code to an arena's broker until ``stop`` is set.
+    """Present a code to an arena's broker until ``stop`` is set.
 
     Args:
-        code: that a browser shows.
-        address: the broker's.
-        token: an access token, if the broker asks for one.
-        stop: ends it.
-        ready: called once the broker has taken the code.
+        code: the code shown in the browser.
+        address: the broker's address.
+        token: an access token, if the broker requires one.
+        stop: an event that ends the wait.
+        ready: called once the broker has accepted the code.
 
     Raises:
         DovetailError: this is not a code, or the broker refuses the key.

@@ -1,4 +1,4 @@
-"""The table of a ladder: strengths with intervals from all units, and the live order."""
+"""Standings of a ladder: ratings with intervals from all units, and the live order."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from dovetail_experiments.statistics.units import key
 
 
 class StandingsRow(Struct):
-    """The results of a player."""
+    """A player's results."""
 
     player: int
     name: str
     baseline: bool
     state: str
     elo: Estimate
-    """Around the mean of the players that met, or a baseline."""
+    """Elo rating, relative to the mean of the players that met, or to a baseline."""
     one_sided: str = ""
-    """``least`` or ``most``, where only one end of the interval means anything."""
+    """``least`` or ``most`` if only one end of the interval is meaningful."""
     points: float = 0.0
-    """The mean over its units, 1 for always first to 0 for always last."""
+    """Mean points over its units, from 1 (always first) to 0 (always last)."""
     units: int = 0
     games: int = 0
     wins: int = 0
@@ -38,29 +38,30 @@ class StandingsRow(Struct):
     losses: int = 0
     faults: int = 0
     live: float = math.nan
-    """OpenSkill's mu less three sigma: cautious, and the order of the games matters."""
+    """OpenSkill's mu minus three sigma, a cautious rating that depends on the order of the
+    games."""
     component: int = 0
-    """Ratings of players that no chain of games connects cannot be compared."""
+    """Group of players connected by games; ratings are comparable only within a group."""
 
 
 class LadderTable(Struct):
-    """A ladder's table, the best first."""
+    """A ladder's standings, best first."""
 
     rows: list[StandingsRow]
     units: int
-    """How many count in the ratings: what deterministic players repeat counts once."""
+    """Rated units; repeats by deterministic players count once."""
     played: int
-    """How many were played."""
+    """Units played."""
     warning: str = ""
-    """A note if they were played by different software."""
+    """Note shown if different software versions played the units."""
 
 
 def standings(
     store: ArenaStore, ladder: Ladder, season: int, seed: int, *, practice: bool = False
 ) -> LadderTable:
-    """Return the table of a ladder in a season, by its number; ``seed`` is the arena's.
+    """Return the standings of a ladder in season number ``season``; ``seed`` is the arena's.
 
-    With ``practice``, count only games by request.
+    With ``practice``, count only games on request.
     """
     return table(
         store.players(ladder.name),
@@ -78,14 +79,14 @@ def table(
     seed: int = 0,
     pinned: str = "",
 ) -> LadderTable:
-    """Return the table of a ladder.
+    """Return the standings of a ladder.
 
     Args:
-        players: of the ladder, by number.
-        played: its units of a season.
-        seats: of its game.
-        seed: of the bootstrap for more than two seats.
-        pinned: the baseline whose rating is 0, in games of at most two; empty for the mean.
+        players: the ladder's players, by number.
+        played: the ladder's units in a season.
+        seats: the number of seats in its game.
+        seed: the bootstrap's seed, for more than two seats.
+        pinned: the baseline with rating 0, in games of up to two seats; empty for the mean.
     """
     rows = {
         each.id: StandingsRow(
@@ -101,7 +102,7 @@ def table(
     if seats <= 2 and met:
         meetings = _meetings(played, seats)
         counted = round(sum(sample.n for sample in meetings.values()))
-        # Half a drawn game for each player, over all whom it has met.
+        # Half a drawn game for each player, spread over its opponents.
         prior = min(PRIOR, PRIOR * len(names) / max(1, len(meetings)))
         by_name = {(str(a), str(b)): each for (a, b), each in meetings.items()}
         found = ratings(names, by_name, prior, sparse=True)
@@ -128,7 +129,7 @@ def table(
 
 
 def elo(row: StandingsRow) -> str:
-    """Return a rating with its interval as text; empty for a player that has not played."""
+    """Return a rating with its interval as text; empty for a player without games."""
     if not row.units:
         return ""
     if not row.elo.known:
@@ -167,7 +168,7 @@ def _count(unit: FinishedUnit, rows: Mapping[int, StandingsRow]) -> None:
 
 
 def _meetings(played: Sequence[FinishedUnit], seats: int) -> dict[tuple[int, int], Sample]:
-    """Return the scores of the first of each two players that met, of units that count."""
+    """Return the first player's scores for each pair that met, from rated units."""
     by_pair: dict[tuple[int, int], list[FinishedUnit]] = {}
     for unit in played:
         one, other = sorted(unit.players)
@@ -184,11 +185,11 @@ def _points(unit: FinishedUnit, player: int) -> float:
 
 
 def _counted(played: Sequence[FinishedUnit]) -> list[FinishedUnit]:
-    """Return units without the repeats of deterministic players.
+    """Return units without repeats by deterministic players.
 
-    Units of the same players with the same opening are one if all are equal, since then no player
-    draws at random; otherwise each counts. Equal actions with another outcome, in a game of chance,
-    are another game.
+    Identical units with the same players and opening count once, provided that all of them are
+    identical, which means that no player acts at random. The same actions with different outcomes,
+    in a game of chance, are different games.
     """
     groups: dict[Hashable, list[FinishedUnit]] = {}
     for unit in played:
@@ -198,7 +199,8 @@ def _counted(played: Sequence[FinishedUnit]) -> list[FinishedUnit]:
 
 
 def _moves(unit: FinishedUnit) -> Hashable:
-    """Return what equal units of the same players share; unknown actions are unlike any others."""
+    """Return a key that is equal for identical units of the same players; unknown actions never
+    match."""
     return frozenset(
         (
             tuple(unit.players[place] for place in game.seating),

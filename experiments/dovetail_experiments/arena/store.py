@@ -1,9 +1,7 @@
-"""The arena's one file: its seasons and players, and with what it inherits entrants, the log and
-units.
+"""The arena's database: seasons and players, and by inheritance entrants, the log and units.
 
-Each change is one transaction, so that a program killed between two of them leaves a whole state: a
-unit is planned, and is played again until it stands there with all its games and the ratings after
-it.
+Each change is one transaction, so a program killed between two of them leaves a consistent state. A
+planned unit is replayed until all its games and the resulting ratings are recorded.
 """
 
 from __future__ import annotations
@@ -40,13 +38,13 @@ class LadderPlayer:
     id: int
     ladder: str
     entrant: str
-    """Empty for a baseline."""
+    """The entrant's name; empty for a baseline."""
     program: str
     state: State
-    """The entrant's state, if that is worse than its own."""
+    """The entrant's state if worse than the program's own."""
     why: str
     faults: int = 0
-    """Losses by fault in a row; 0 if it was its operator who paused it."""
+    """Consecutive losses by fault; 0 if its operator paused it."""
 
     @property
     def name(self) -> str:
@@ -56,26 +54,26 @@ class LadderPlayer:
 
 @dataclass(frozen=True, slots=True)
 class Season:
-    """A stretch of time with a table of its own."""
+    """A period with its own standings."""
 
     number: int
     name: str
     began: float
     ended: float | None
     final: float | None = None
-    """When its final began, if it did."""
+    """Start of its final, if it has begun."""
 
 
 class ArenaStore(Entrants, Presences, GameRequests, Submissions, Closing):
     """An arena's database.
 
     Args:
-        path: the file.
-        create: whether to create it if it is not there.
-        by: where the acts that it writes come from: ``arena``, ``command`` or ``page``.
+        path: the database's file.
+        create: create the file if it is missing.
+        by: the origin to record for actions: ``arena``, ``command`` or ``page``.
 
     Raises:
-        DovetailError: it cannot be opened, is not an arena's, or a newer version wrote it.
+        DovetailError: the file cannot be opened, is not an arena, or is from a newer version.
     """
 
     def __init__(self, path: Path, *, create: bool = False, by: str = "arena") -> None:
@@ -109,10 +107,10 @@ class ArenaStore(Entrants, Presences, GameRequests, Submissions, Closing):
     # -- seasons ----------------------------------------------------------------------------------
 
     def season(self, name: str | None = None) -> Season:
-        """Return the present season, or begin one of this name, which ends the one before.
+        """Return the current season; or start a new one with this name, ending the one before.
 
         Raises:
-            DovetailError: there was a season of this name.
+            DovetailError: the name was already used.
         """
         c = s.seasons.c
         with self._writing() as connection:
@@ -135,18 +133,18 @@ class ArenaStore(Entrants, Presences, GameRequests, Submissions, Closing):
         return Season(number, name, now, None)
 
     def final(self, seed: int, ladders: Mapping[str, int], rounds: int = 1) -> dict[str, int]:
-        """Begin the final of the season, a round robin; return how many units each ladder plays.
+        """Start the season's final, a round robin; return the number of units in each ladder.
 
-        Everyone plays who has played in the season and is not paused or banned. Units under way
-        still count.
+        Every player that has played in the season takes part unless paused or banned. Units in
+        progress still count.
 
         Args:
-            seed: the arena's.
-            ladders: how many meet in a unit of each ladder.
-            rounds: how often everyone meets everyone else.
+            seed: the arena's seed.
+            ladders: players per unit of each ladder.
+            rounds: the number of times each pair meets.
 
         Raises:
-            DovetailError: the final has begun already, or there are too few players.
+            DovetailError: the final has already begun, or there are too few players.
         """
         season = self.season()
         if season.final is not None:
@@ -185,7 +183,7 @@ class ArenaStore(Entrants, Presences, GameRequests, Submissions, Closing):
         return {name: len(units) for name, units in found.items()}
 
     def end(self, season: Season, why: str = "the final is over") -> None:
-        """Write down that a season is over."""
+        """Record the end of a season."""
         with self._writing() as connection:
             connection.execute(
                 sa.update(s.seasons)
@@ -195,7 +193,7 @@ class ArenaStore(Entrants, Presences, GameRequests, Submissions, Closing):
             add_line(connection, "ended", season.name, why)
 
     def seasons(self) -> list[Season]:
-        """Return all seasons, the oldest first."""
+        """Return all seasons, oldest first."""
         with self._reader.begin() as connection:
             rows = connection.execute(sa.select(s.seasons).order_by(s.seasons.c.number))
             return [Season(*row) for row in rows]
@@ -203,7 +201,7 @@ class ArenaStore(Entrants, Presences, GameRequests, Submissions, Closing):
     # -- players ----------------------------------------------------------------------------------
 
     def enter(self, ladder: str, entrant: str, program: str) -> int:
-        """Return the number of a program in a ladder; it is new if it was never there."""
+        """Return the number of a program in a ladder, adding it if it is new."""
         c = s.players.c
         query = sa.select(c.id).where(
             c.ladder == ladder, c.entrant == entrant, c.program == program
@@ -243,11 +241,10 @@ class ArenaStore(Entrants, Presences, GameRequests, Submissions, Closing):
 
 
 def _for_owner(path: Path) -> None:
-    """Make the folder and the file of an arena for its owner alone; keep others out of those that
-    are there."""
+    """Restrict an arena's new folder and file to their owner."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    for each in path.parent.glob(f"{path.name}*"):  # what SQLite makes beside it has its mode
+    for each in path.parent.glob(f"{path.name}*"):  # SQLite's companion files inherit its mode
         each.chmod(0o600)
 
 
@@ -263,12 +260,11 @@ _STEPS = {
         'ALTER TABLE log ADD COLUMN "by" VARCHAR',
     ),
 }
-"""By version, what makes the next one of it."""
+"""SQL that migrates each version to the next."""
 
 
 def _upgrade(connection: sa.Connection) -> int:
-    """Bring tables of an earlier version up to date, unless another program just has; return the
-    version."""
+    """Migrate tables of an earlier version unless another program just has; return the version."""
     found = int(connection.execute(sa.select(s.arena.c.version)).scalar_one())
     while found in _STEPS:
         for step in _STEPS[found]:

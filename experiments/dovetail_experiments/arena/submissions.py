@@ -1,7 +1,7 @@
-"""Agents that entrants upload: a queue of versions, each kept.
+"""Uploaded agents: a queue of versions, all of which are kept.
 
-A version is written whole before its row is, so that a kill in between loses nothing that was
-confirmed: ``submit`` returns once both are on the disk.
+Files are written before their row, and ``submit`` returns once both are on disk, so nothing that
+was confirmed is lost if the program is killed.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from dovetail_experiments.arena.tables import ArenaTables, add_line
 
 SubmissionState = Literal["waiting", "starting", "playing", "failed", "replaced", "withdrawn"]
 OPEN: tuple[SubmissionState, ...] = ("waiting", "starting", "playing")
-"""States of what is run, or will be."""
+"""States of submissions that run or are waiting to."""
 MAIN = "agent.py"
-"""The file of a folder that has the agent."""
+"""File in an uploaded folder that defines the agent."""
 FILES = 500
-"""Files that a folder may have."""
+"""Maximum files in an uploaded folder."""
 FORM = re.compile(r"[0-9]+\.(py|zip)")
-"""The form of the names of files that hold submissions."""
+"""Names of the files that hold submissions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A version of an agent that an entrant has uploaded."""
+    """A version of an uploaded agent."""
 
     id: int
     entrant: str
     program: str
     version: int
     file: str
-    """In the folder of submissions."""
+    """File name inside the folder of submissions."""
     digest: str
     at: float
     state: SubmissionState
@@ -52,23 +52,23 @@ class Submission:
 
     @property
     def named(self) -> str:
-        """Its program's name in tables, which says which version played."""
+        """Name of its program in tables, including the version."""
         return f"{self.program.partition('@')[0]}.v{self.version}"
 
     @property
     def offered(self) -> str:
-        """The name under which it is offered: with ``@LADDER`` if it is for one ladder."""
+        """Name under which it is offered, with ``@LADDER`` if it is for one ladder."""
         _, at, ladder = self.program.partition("@")
         return f"{self.named}{at}{ladder}"
 
 
 def packed(files: Mapping[str, bytes], limits: SubmissionLimits) -> tuple[str, bytes]:
-    """Return the kind of an upload, ``py`` or ``zip``, and its bytes; several files become a ZIP
-    archive.
+    """Return an upload's kind, ``py`` or ``zip``, and its bytes; several files are packed into a
+    ZIP.
 
     Args:
-        files: what was uploaded, by path.
-        limits: of an upload.
+        files: the uploaded files, by path.
+        limits: the limits of an upload.
 
     Raises:
         DovetailError: it is neither a Python file nor a folder with ``agent.py``, or too large.
@@ -109,26 +109,26 @@ def _whole(files: Sequence[tuple[str, int]], most: int) -> None:
 
 
 class Submissions(ArenaTables):
-    """The submissions in an arena's database, and their files beside it."""
+    """Submissions in an arena's database, with their files beside it."""
 
     @property
     def submitted(self) -> Path:
-        """The folder of their files."""
+        """Folder of the submissions' files."""
         return self.path.parent / SUBMITTED
 
     def submit(
         self, entrant: str, program: str, files: Mapping[str, bytes], limits: SubmissionLimits
     ) -> int:
-        """Put a new version of an agent into the queue; return its number.
+        """Queue a new version of an agent; return its number.
 
         Args:
-            entrant: whose it is.
+            entrant: the entrant that uploads it.
             program: the agent's name, with ``@LADDER`` if it is for one ladder.
-            files: what was uploaded, by path.
-            limits: of submissions.
+            files: the uploaded files, by path.
+            limits: the limits of submissions.
 
         Raises:
-            DovetailError: it is not an agent's name or file, or there are too many.
+            DovetailError: the name or the files are invalid, or there are too many.
         """
         if not NAME.fullmatch(program.partition("@")[0]):
             raise DovetailError(
@@ -141,7 +141,7 @@ class Submissions(ArenaTables):
             others = {row.program for row in mine if row.state in OPEN} - {program}
             if len(others) >= limits.agents:
                 raise DovetailError(
-                    f"you have {len(others)} agents here, and no more may be; withdraw one, or "
+                    f"you have {len(others)} agents here, which is the limit; withdraw one, or "
                     "upload a new version of it"
                 )
             if sum(row.state == "waiting" for row in mine) >= limits.waiting:
@@ -171,7 +171,7 @@ class Submissions(ArenaTables):
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
             path = folder / file
-            path.unlink(missing_ok=True)  # of an upload that was never confirmed
+            path.unlink(missing_ok=True)  # left by an upload that was never confirmed
             with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
                 out.write(data)
                 out.flush()
@@ -187,8 +187,7 @@ class Submissions(ArenaTables):
     def submissions(
         self, entrant: str | None = None, states: Sequence[SubmissionState] | None = None
     ) -> list[Submission]:
-        """Return the submissions of an entrant or of all, in some states or in any, the oldest
-        first."""
+        """Return submissions, oldest first, optionally of one entrant and in some states."""
         t = s.submissions.c
         query = sa.select(s.submissions).order_by(t.id)
         if entrant is not None:
@@ -199,9 +198,9 @@ class Submissions(ArenaTables):
             return [Submission(*row) for row in connection.execute(query)]
 
     def decided(self, number: int, state: SubmissionState, why: str = "") -> None:
-        """Write down what has become of a submission that was open.
+        """Record a new state for an open submission.
 
-        One that plays replaces the earlier versions of the same agent.
+        A version that starts playing replaces earlier ones of the same agent.
         """
         t = s.submissions.c
         with self._writing() as connection:
@@ -227,11 +226,11 @@ class Submissions(ArenaTables):
         """Withdraw a submission.
 
         Args:
-            number: of the submission.
-            entrant: whose it must be; None for anyone's.
+            number: the submission's number.
+            entrant: its required owner; None for any.
 
         Raises:
-            DovetailError: there is none such.
+            DovetailError: there is no such open submission.
         """
         t = s.submissions.c
         whose = sa.true() if entrant is None else t.entrant == entrant
@@ -247,8 +246,8 @@ class Submissions(ArenaTables):
 
 
 def _retire(connection: sa.Connection, one: Submission, state: SubmissionState, why: str) -> None:
-    """Take a version out of the queue and out of the pairing, as part of a change; its game in
-    progress is finished."""
+    """Remove a version from the queue and from pairing, within a transaction; it finishes its
+    current game."""
     p = s.players.c
     connection.execute(
         sa.update(s.submissions)

@@ -1,4 +1,4 @@
-"""The tables of an arena's file: how they are read and written, and their log."""
+"""Access to an arena's database: connections, transactions and its log."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from dovetail_experiments.files import secrets as sealing
 from dovetail_experiments.records import database
 
 SECRETS = "secrets"
-"""The folder beside the database with 128 random bits for each season."""
+"""Folder beside the database with 128 random bits for each season."""
 BY = "by"
-"""Where a connection keeps what its acts come from."""
+"""Key under which a connection stores the origin of its actions."""
 
 
 class ArenaTables:
-    """An arena's database, which others look at while it is written.
+    """An arena's database, which other programs may read while it is written.
 
     Args:
-        path: the file.
-        by: where the acts that it writes come from, as its log names it.
+        path: the database's file.
+        by: the origin to record for actions.
     """
 
     def __init__(self, path: Path, by: str = "arena") -> None:
@@ -37,19 +37,19 @@ class ArenaTables:
         self._reader = database.engine(url, "BEGIN")
 
     def close(self) -> None:
-        """Close it."""
+        """Close the database."""
         self._engine.dispose()
         self._reader.dispose()
 
     def master(self, season: int, seed: int) -> int:
-        """Return what all seeds of a season are derived from.
+        """Return the seed from which all seeds of a season derive.
 
         Args:
-            season: its number.
-            seed: the arena's, from which alone an entrant could find it.
+            season: the season's number.
+            seed: the arena's seed, which alone would let an entrant predict it.
 
         Raises:
-            DovetailError: the season's secret cannot be kept.
+            DovetailError: the season's secret cannot be stored.
         """
         path = self.path.parent / SECRETS / f"season-{season}"
         try:
@@ -68,12 +68,12 @@ class ArenaTables:
 
 
 def named(entrant: str, program: str) -> str:
-    """Return what tables call a program; a baseline has no entrant."""
+    """Return a program's name in tables; a baseline has no entrant."""
     return f"{entrant}/{program}" if entrant else program
 
 
 def add_line(connection: sa.Connection, what: str, about: str, text: str) -> None:
-    """Write a line into the log, as part of a change."""
+    """Write a line to the log, within a transaction."""
     by = connection.info.get(BY)
     values = {"at": time.time(), "what": what, "about": about, "text": text, "by": by}
     connection.execute(sa.insert(s.log).values(values))

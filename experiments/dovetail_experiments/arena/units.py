@@ -1,4 +1,4 @@
-"""The units of an arena: planned, played and rated."""
+"""Units of an arena: planned, played and rated."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from dovetail_experiments.statistics.ranked import after
 
 
 class ArenaUnits(ArenaTables):
-    """The units in an arena's database, and what they do to ratings and faults."""
+    """Units in an arena's database, with their effects on ratings and faults."""
 
     def plan(self, season: int, ladder: str, seed: int, players: Sequence[int]) -> ArenaUnit:
-        """Write down that a unit will be played, and return it; ``seed`` is the arena's."""
+        """Record and return a planned unit; ``seed`` is the arena's."""
         master = self.master(season, seed)
         with self._writing() as connection:
             return add_unit(connection, season, ladder, master, players)
 
     def planned(self, season: int) -> list[ArenaUnit]:
-        """Return the units that were planned and not finished, the oldest first."""
+        """Return planned units that are not finished, oldest first."""
         u, p = s.units.c, s.places.c
         query = (
             sa.select(u.id, u.ladder, u.seed, u.tries, u.asked, p.player)
@@ -53,15 +53,14 @@ class ArenaUnits(ArenaTables):
         return list(found.values())
 
     def begin(self, unit: ArenaUnit) -> int:
-        """Count a try to play a unit; return its number."""
+        """Count an attempt to play a unit; return its number."""
         mine = s.units.c.id == unit.id
         with self._writing() as connection:
             connection.execute(sa.update(s.units).where(mine).values(tries=s.units.c.tries + 1))
             return int(connection.execute(sa.select(s.units.c.tries).where(mine)).scalar_one())
 
     def drop(self, unit: ArenaUnit, why: str, tries: int = 0, attempt: int | None = None) -> None:
-        """Give a planned unit up, if it was tried so often, and not begun again since
-        ``attempt``."""
+        """Drop a planned unit if it had ``tries`` attempts and none after ``attempt``."""
         u = s.units.c
         with self._writing() as connection:
             connection.execute(
@@ -80,15 +79,14 @@ class ArenaUnits(ArenaTables):
     ) -> list[Rating]:
         """Record a unit with all its games, in one transaction; return its players' ratings.
 
-        A unit that was asked for changes no rating and counts no fault; none is returned.
+        A requested unit changes no ratings and counts no faults; the result is empty.
 
         Args:
-            season: that ratings are of.
-            unit: as planned.
+            season: the season of the ratings.
+            unit: the planned unit.
             played: its games.
-            most: how many losses by fault in a row pause a player.
-            attempt: of the unit, as ``begin`` returned it; nothing is recorded if another has begun
-                since.
+            most: consecutive losses by fault that pause a player.
+            attempt: the number from ``begin``; nothing is recorded if a later attempt has begun.
         """
         points = worth(played, len(unit.players))
         p, u = s.players.c, s.units.c
@@ -101,7 +99,7 @@ class ArenaUnits(ArenaTables):
                 .where((u.id == unit.id) & waiting)
                 .values(played=order, finished=time.time(), software=str(provenance.here()))
             )
-            if taken.rowcount != 1:  # it counts already, or its season is over
+            if taken.rowcount != 1:  # already recorded, or its season is over
                 return []
             _add_games(connection, unit, played)
             if unit.asked:
@@ -129,8 +127,7 @@ class ArenaUnits(ArenaTables):
         return [rated[str(who)] for who in unit.players]
 
     def tried(self, player: int, fault: str) -> None:
-        """Take how an agent that was paused for its faults did against a baseline; it is back if
-        ``fault`` is empty."""
+        """Record a paused agent's trial against a baseline; an empty ``fault`` reinstates it."""
         mine = (s.players.c.id == player) & (s.players.c.state == "paused")
         with self._writing() as connection:
             if fault:
@@ -145,12 +142,12 @@ class ArenaUnits(ArenaTables):
                 add_line(connection, "resumed", named(row.entrant, row.program), text)
 
     def ratings(self, season: int, players: Sequence[int]) -> dict[int, Rating]:
-        """Return the present ratings of players that have one in a season."""
+        """Return the current ratings of those players that have one in a season."""
         with self._reader.begin() as connection:
             return ratings(connection, season, players)
 
     def counts(self, season: int) -> dict[int, tuple[int, int]]:
-        """Return how many units each player has played in a season, and the order of its last."""
+        """Return each player's number of units in a season, and the position of the last."""
         u, p = s.units.c, s.places.c
         query = (
             sa.select(p.player, sa.func.count(), sa.func.max(u.played))
@@ -162,7 +159,7 @@ class ArenaUnits(ArenaTables):
             return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
 
     def latest(self, season: int, ladder: str, *, practice: bool = False) -> int:
-        """Return the order of the last unit that counts, or that was asked for; 0 if there is
+        """Return the position of the last unit, rated or (``practice``) requested; 0 if there is
         none."""
         u = s.units.c
         query = sa.select(sa.func.max(u.played)).where(
@@ -181,15 +178,15 @@ class ArenaUnits(ArenaTables):
         last: int | None = None,
         practice: bool = False,
     ) -> list[FinishedUnit]:
-        """Return the units of a ladder that count, in the order in which they ended.
+        """Return the finished units of a ladder, in the order in which they ended.
 
         Args:
-            season: its number.
-            ladder: its name.
-            player: only those of this player.
-            other: only those in which this one met it.
-            last: the number of units, the latest; None for all.
-            practice: those that were asked for and rate nothing, in place of those that count.
+            season: the season's number.
+            ladder: the ladder's name.
+            player: include only units with this player.
+            other: include only units in which this player took part too.
+            last: the maximum number of units, the latest ones; None for all.
+            practice: return requested, unrated units instead of rated ones.
         """
         u = s.units.c
         query = sa.select(u.id).where(
@@ -213,7 +210,7 @@ def add_unit(
     players: Sequence[int],
     asked: str = "",
 ) -> ArenaUnit:
-    """Plan a unit, as part of a change; its seed is derived from the season's master."""
+    """Plan a unit within a transaction; its seed is derived from the season's master."""
     number = 1 + (connection.execute(sa.select(sa.func.max(s.units.c.id))).scalar() or 0)
     unit = ArenaUnit(
         number, ladder, derive(master, ladder, "unit", number), list(players), 0, asked
@@ -236,12 +233,12 @@ def add_unit(
 
 
 def _asked(practice: bool) -> sa.ColumnElement[bool]:
-    """Return the condition that a unit was asked for, or that it was not."""
+    """Return the condition that a unit was requested, or that it was not."""
     return s.units.c.asked.is_not(None) if practice else s.units.c.asked.is_(None)
 
 
 def _add_games(connection: sa.Connection, unit: ArenaUnit, played: Sequence[ArenaGame]) -> None:
-    """Add the games of a unit, as part of a change."""
+    """Add the games of a unit, within a transaction."""
     for game in played:
         connection.execute(sa.insert(s.games).values(**game_row(unit.id, game)))
     rows = [each for game in played for each in seat_rows(unit.id, game)]
@@ -254,7 +251,7 @@ def _add_points(
     points: Sequence[float],
     rated: Sequence[Rating | None],
 ) -> None:
-    """Add the points of a unit's players and their ratings after it, as part of a change."""
+    """Add the players' points in a unit and their ratings after it, within a transaction."""
     for place, (each, rating) in enumerate(zip(points, rated, strict=True)):
         mu, sigma = rating or (None, None)
         connection.execute(
@@ -265,12 +262,12 @@ def _add_points(
 
 
 def _is(attempt: int | None) -> sa.ColumnElement[bool]:
-    """Return the condition that an attempt is a unit's last; None is any."""
+    """Return the condition that an attempt is the unit's last; None matches any."""
     return sa.true() if attempt is None else s.units.c.tries == attempt
 
 
 def _pause(connection: sa.Connection, which: sa.ColumnElement[bool], why: str) -> None:
-    """Pause players that are active, and say why in the log."""
+    """Pause active players, and log the reason."""
     p = s.players.c
     mine = which & (p.state == "active")
     for row in connection.execute(sa.select(s.players).where(mine)).all():

@@ -1,4 +1,4 @@
-"""The content of an archive, read within limits."""
+"""Reading of an archive's contents within limits."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pathlib import Path
 from dovetail.protocol.errors import DovetailError
 
 RATIO, LEAST = 60, 16 << 20
-"""How many times the archive's own size it may unpack to, and how many bytes a small one may; JSON
-and journals shrink to a tenth or a thirtieth."""
+"""Maximum ratio of unpacked to archive size, and the bytes always allowed; JSON and journals shrink
+to a tenth or a thirtieth."""
 LINE = 1 << 20
-"""Bytes of a line."""
+"""Maximum bytes of a line."""
 PART = 1 << 16
-"""Bytes that are unpacked at once."""
+"""Bytes unpacked at a time."""
 
 
 class Unpacked:
-    """The files of an archive; all that is read of them counts.
+    """The files of an archive; everything read from them counts towards the limit.
 
     Args:
         given: the archive.
-        path: its own.
+        path: its path, for error messages.
 
     Raises:
         DovetailError: two files have the same name.
@@ -39,15 +39,15 @@ class Unpacked:
 
     @property
     def names(self) -> list[str]:
-        """The names of its files."""
+        """Names of its files."""
         return self._names
 
     def has(self, name: str) -> bool:
-        """Return whether there is a file of this name."""
+        """Return whether there is a file with this name."""
         return name in self._names
 
     def parts(self, name: str) -> Iterator[bytes]:
-        """Yield the content of a file, a little at a time.
+        """Yield a file's content in parts.
 
         Raises:
             DovetailError: the archive unpacks to too much.
@@ -63,7 +63,7 @@ class Unpacked:
                 yield part
 
     def whole(self, name: str, most: int) -> bytes:
-        """Return the content of a file of limited size.
+        """Return the content of a file of at most ``most`` bytes.
 
         Raises:
             DovetailError: it is longer, or the archive unpacks to too much.

@@ -1,4 +1,4 @@
-"""The commands of the command line for experiments."""
+"""The experiments' commands for the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COMMANDS = {
     ),
     "merge": (
         "dovetail_experiments.commands.experiments",
-        "Enter what was played of an experiment in several places into one folder, and report all.",
+        "Merge executions of an experiment, played in several places, and report on all of them.",
     ),
     "demo": (
         "dovetail_experiments.commands.experiments",
@@ -34,16 +34,15 @@ COMMANDS = {
     ),
     "tensorboard": (
         "dovetail_experiments.commands.results",
-        "Write learning curves and what agents measured as logs for TensorBoard.",
+        "Write learning curves and the agents' measures as logs for TensorBoard.",
     ),
     "report": (
         "dovetail_experiments.commands.results",
-        "Write OUT/report.html: one page with everything that was played (so far, if it is still "
-        "running).",
+        "Write OUT/report.html, a page with all results; an experiment may still be running.",
     ),
     "states": (
         "dovetail_experiments.commands.results",
-        "List, take out, compare and put back the saved states of learners.",
+        "List, extract, compare and replace the saved states of learners.",
     ),
     "arena": (
         "dovetail_experiments.commands.arena",

@@ -57,7 +57,7 @@ Who = Annotated[
         metavar="WHO", help="An entrant, one program as ENTRANT/PROGRAM, or a baseline as /NAME."
     ),
 ]
-Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, which pages show.")]
+Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, shown on the pages.")]
 
 
 def add(app: typer.Typer) -> None:
@@ -88,7 +88,7 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Run an arena until Ctrl-C; started again, it continues where it was, even after kill -9.
+    """Run an arena until Ctrl-C; when restarted, even after kill -9, it continues where it was.
 
     Example: dovetail arena arena.toml
     """
@@ -119,7 +119,7 @@ def run(
     check(file, arena)
     common.log_to_stderr()
     where = folder(file, arena)
-    os.umask(0o077)  # what entrants play, and what their programs print, is the operator's alone
+    os.umask(0o077)  # the operator's files: games, and the output of entrants' programs
     _for_owner(where)
     try:
         journal = Journal(where / JOURNAL)
@@ -179,7 +179,7 @@ def run(
 def _cluster(
     on: str, shipping: Shipping | None
 ) -> contextlib.AbstractContextManager[ClusterEngine]:
-    """Open the cluster on which an arena's programs are placed."""
+    """Open the cluster that runs an arena's programs."""
     from dovetail_experiments.engines.engine import engine
     from dovetail_experiments.engines.nodes import Outfit, versions
 
@@ -199,7 +199,8 @@ def invite(
     ] = None,
     file: File = FILE,
 ) -> None:
-    """Make an entrant's access token or key, and print the line with which its agents connect.
+    """Create an entrant's access token or key, and print the commands with which its agents
+    connect.
 
     If the name was invited before, its old token or key is revoked.
 
@@ -234,7 +235,7 @@ def invite(
             return
         key = keys.make(server)
         store.admit(name, key.public)
-    # No character of a key ends a quoted word of a shell (Z85).
+    # Keys (Z85) contain no character that ends a quoted word in a shell.
     parts = f"'public = \"{key.public}\"' 'secret = \"{key.secret}\"' 'server = \"{server}\"'"
     path = f'"$PWD/{name}.key"'
     print(f"(umask 077; rm -f {path}; printf '%s\\n' {parts} > {path}); {to} DOVETAIL_KEY={path}")
@@ -343,11 +344,11 @@ def _mark(file: Path, who: str, state: Any, why: str) -> None:
 def note(
     text: Annotated[str, typer.Argument(metavar="TEXT")],
     about: Annotated[
-        str, typer.Option(metavar="WHO", help="The entrant or program that it is about.")
+        str, typer.Option(metavar="WHO", help="The entrant or program concerned.")
     ] = "",
     file: File = FILE,
 ) -> None:
-    """Write a note into the arena's log.
+    """Add a note to the arena's log.
 
     Example: dovetail arena note "power failure in room 12" --about alice
     """
@@ -357,15 +358,15 @@ def note(
 
 def final(
     rounds: Annotated[
-        int, typer.Option(min=1, metavar="TIMES", help="How many times all agents meet each other.")
+        int, typer.Option(min=1, metavar="TIMES", help="Number of times each pair of agents meets.")
     ] = 1,
     file: File = FILE,
 ) -> None:
     """End the season with a round robin of all agents that have played in it and are not paused.
 
-    No other unit begins. Units of an agent that is away wait for it; pause it to drop them. When
-    all are played, the season is over and its tables stay. `dovetail arena season` begins another
-    one.
+    No other units start. Units of an agent that is away wait for it; pause it to drop them. Once
+    all are played, the season is over and its tables are kept. `dovetail arena season` starts
+    another one.
 
     Example: dovetail arena final --rounds 2
     """
@@ -379,7 +380,7 @@ def season(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new season.")],
     file: File = FILE,
 ) -> None:
-    """End the season, keep its tables, and begin a new one with new ratings.
+    """End the season, keep its tables, and start a new one with new ratings.
 
     Example: dovetail arena season 2027
     """
@@ -391,7 +392,7 @@ def log(
     file: File = FILE,
     last: Annotated[int, typer.Option(min=1, metavar="LINES", help="Number of lines.")] = 50,
 ) -> None:
-    """Print who was invited, entered, paused and banned, and why.
+    """Print invitations, arrivals, pauses, bans and notes, with their reasons.
 
     Example: dovetail arena log --last 10
     """
@@ -406,7 +407,7 @@ def export(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The file to write.")],
     file: File = FILE,
 ) -> None:
-    """Write everything into one archive; the arena may be running.
+    """Export everything to a single archive; the arena may be running.
 
     Example: dovetail arena export course.zip
     """
@@ -417,11 +418,11 @@ def export(
 
 def import_(
     archive: Annotated[
-        Path, typer.Argument(metavar="ARCHIVE", help="An archive that `export` wrote.")
+        Path, typer.Argument(metavar="ARCHIVE", help="An archive written by `export`.")
     ],
     target: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or empty folder.")],
 ) -> None:
-    """Make an arena from an archive.
+    """Create an arena from an archive.
 
     Example: dovetail arena import course.zip course
     """
@@ -432,16 +433,15 @@ def import_(
 
 def sign_in(
     code: Annotated[
-        str, typer.Argument(metavar="CODE", help="The code that the arena's page shows.")
+        str, typer.Argument(metavar="CODE", help="The code shown on the arena's page.")
     ],
     connect: common.Connect = common.ADDRESS,
     token: common.Token = None,
     key: common.KeyFile = None,
 ) -> None:
-    """Sign your browser in on the arena's page with your key, which stays on this machine.
+    """Sign in on the arena's page with your key, which stays on this machine.
 
-    It takes the same environment variables as your agents. Stop it with Ctrl-C once you are signed
-    in.
+    It reads the same environment variables as your agents. Press Ctrl-C once you are signed in.
 
     Example: dovetail arena sign-in 3f9c01d2ab74e655
     """
@@ -473,7 +473,7 @@ def _hosted(
     entrance: Entrance | None,
     tokens: Tokens | None,
 ) -> Iterator[SubmittedAgents | None]:
-    """Run what entrants have submitted while a context lasts; None where they may not."""
+    """Run submitted agents while a context lasts; yield None if submissions are disabled."""
     from dovetail_experiments.arena.description import SOCKET
     from dovetail_experiments.arena.hosted import LOGS, SubmittedAgents
     from dovetail_experiments.arena.sandbox import Sandbox
@@ -501,7 +501,7 @@ def _hosted(
 
 
 def _stopped() -> threading.Event:
-    """Return what the first SIGINT or SIGTERM sets; the second one interrupts."""
+    """Return an event that the first SIGINT or SIGTERM sets; a second one interrupts."""
     stop = threading.Event()
 
     def leave(number: int, frame: FrameType | None) -> None:
@@ -515,7 +515,7 @@ def _stopped() -> threading.Event:
 
 
 def _for_owner(where: Path) -> None:
-    """Keep other users out of what an earlier version left readable for them."""
+    """Restrict files that an earlier version left readable to their owner."""
     for name in ("journal*", "logs", "keys", "logs/*"):
         for each in where.glob(name):
             each.chmod(0o700 if each.is_dir() else 0o600)
@@ -537,7 +537,7 @@ def _store(file: Path, arena: Arena, *, create: bool = False, by: str = "command
 
 
 def _token(file: Path, arena: Arena) -> str:
-    """Return the broker's own access token, for environments and pages; it stays the same."""
+    """Return the broker's own access token, for environments and pages; it never changes."""
     from dovetail_experiments.arena.description import TOKEN, folder, token
 
     path = folder(file, arena) / TOKEN

@@ -1,4 +1,4 @@
-"""The keys and access tokens of an arena, as its broker takes them."""
+"""The keys and access tokens that an arena's broker accepts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from dovetail_experiments.arena.store import ArenaStore
 
 
 class Entrance:
-    """The keys that may connect: the arena's programs, its baselines, and the entrants that the
-    store has now.
+    """Keys that may connect: of the arena's programs, its baselines and the current entrants.
 
     Args:
-        where: the arena's folder; the broker's key and the arena's are made there if they are not.
-        store: the arena's.
+        where: the arena's folder; missing keys of the broker and of the arena are created there.
+        store: the arena's database.
     """
 
     def __init__(self, where: Path, store: ArenaStore) -> None:
@@ -33,7 +32,7 @@ class Entrance:
         self.access = self._now()
 
     def let_in(self, baselines: Mapping[str, str], environments: Sequence[str] = ()) -> None:
-        """Let baselines in: their names by public key; and environments by theirs."""
+        """Admit baselines, given as names by public key, and environments, given as public keys."""
         for public in environments:
             self._fixed[f"{OWN} environments"] = Grant(public, roles=["environment"])
         for public, name in baselines.items():
@@ -41,12 +40,12 @@ class Entrance:
         self.access = self._now()
 
     def admit(self, submitted: Mapping[str, str]) -> None:
-        """Let programs of entrants in that the arena runs itself: their names by public key."""
+        """Admit entrants' programs that the arena runs itself, given as names by public key."""
         for public, name in submitted.items():
             self._fixed[name] = Grant(public, roles=["agent"])
 
     def changed(self) -> Access | None:
-        """Return who may connect if that has changed, None otherwise."""
+        """Return the keys that may connect if they have changed, otherwise None."""
         now = time.monotonic()
         if now - self._looked < LOOK:
             return None
@@ -66,12 +65,11 @@ class Entrance:
 
 
 class Tokens:
-    """The owner of each access token: the arena's baselines', and those of the entrants that the
-    store has now.
+    """Owners of access tokens: the arena's baselines and the current entrants.
 
     Args:
-        store: the arena's.
-        baselines: their names by token.
+        store: the arena's database.
+        baselines: the baselines' names by token.
     """
 
     def __init__(self, store: ArenaStore, baselines: Mapping[str, str]) -> None:
@@ -81,20 +79,20 @@ class Tokens:
         self._known = store.tokens()
 
     def entrant(self, given: str) -> str | None:
-        """Return whose access token this is; None if it is unknown or revoked, or its entrant is
-        banned."""
+        """Return the entrant with an access token; None if the token is unknown or revoked, or the
+        entrant banned."""
         for known in self._own:
             if given in known:
                 return known[given]
         return self._store.entrant(given)
 
     def let_in(self, submitted: Mapping[str, str]) -> None:
-        """Let programs of entrants in that the arena runs itself: names by token, as they come."""
+        """Admit entrants' programs that the arena runs itself; ``submitted`` is a live map of names
+        by token."""
         self._own.append(submitted)
 
     def revoked(self) -> bool:
-        """Look at the store from time to time; return whether its tokens have changed, so that one
-        may be void."""
+        """Check the database periodically; return whether the tokens have changed since."""
         now = time.monotonic()
         if now - self._looked < LOOK:
             return False
@@ -104,7 +102,7 @@ class Tokens:
 
 
 def server_key(where: Path) -> keys.Key:
-    """Return the key of an arena's broker; it is made if there is none."""
+    """Return the key of an arena's broker, creating it if it is missing."""
     path = where / BROKER_KEY
     if not path.exists():
         keys.write(path, keys.make(), "of the broker")

@@ -1,4 +1,4 @@
-"""``dovetail run``, ``demo`` and ``bench``: commands that play without a person and report."""
+"""``dovetail run``, ``merge``, ``demo`` and ``bench``: commands that play or merge and report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dovetail.peer.validation_messages import among
 from dovetail.protocol.errors import DovetailError
 
 RESULTS = "results.json"
-"""The file of an experiment's folder with its results as JSON."""
+"""File in an experiment's folder with its results as JSON."""
 
 
 def add(app: typer.Typer) -> None:
@@ -66,7 +66,7 @@ def run(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Resume this experiment where it was interrupted.")
+        bool, typer.Option("--resume", help="Resume the experiment where it was interrupted.")
     ] = False,
     extend: Annotated[
         bool,
@@ -120,7 +120,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Log what each stage gave as soon as it is over: tensorboard, wandb, mlflow or "
+            help="Log results of each stage as soon as it is over: tensorboard, wandb, mlflow or "
             "trackio; may be repeated.",
         ),
     ] = None,
@@ -164,7 +164,7 @@ def run(
 
     common.log_to_stderr()
     logging.getLogger("dovetail").setLevel(logging.INFO if verbose else logging.NOTSET)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as gracefully as Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop as gracefully as on Ctrl-C
     try:
         with reserved() if json_ else contextlib.nullcontext() as results:
             with _silent(json_ or quiet):
@@ -197,16 +197,16 @@ def run(
 def merge(
     to: Annotated[
         Path,
-        typer.Argument(metavar="TO", help="The folder of the whole, such as out/NAME."),
+        typer.Argument(metavar="TO", help="The target folder, such as out/NAME."),
     ],
     parts: Annotated[
         list[Path],
-        typer.Argument(metavar="OUT...", help="The folders of its parts, such as out/NAME/part-*."),
+        typer.Argument(metavar="OUT...", help="The folders to merge, such as out/NAME/part-*."),
     ],
 ) -> None:
-    """Enter what was played of an experiment in several places into one folder, and report all.
+    """Merge executions of an experiment, played in several places, and report on all of them.
 
-    What is there already is left alone; what other software or another file played is refused.
+    Executions already in TO are skipped; those of another file or other software are refused.
 
     Example: dovetail merge out/sweep out/sweep/part-*
     """
@@ -230,10 +230,10 @@ def complete_file(incomplete: str) -> list[str]:
 
 
 def located(file: Path) -> Path:
-    """Return the path of an experiment file, or of the packaged one of that name.
+    """Return the path of an experiment file, or of the packaged one with that name.
 
     Raises:
-        UsageError: there is neither.
+        UsageError: neither exists.
     """
     if file.is_file():
         return file
@@ -252,7 +252,7 @@ def located(file: Path) -> Path:
 
 @contextlib.contextmanager
 def _silent(asked: bool) -> Iterator[None]:
-    """Print nothing on stdout, if asked."""
+    """Suppress output on stdout if ``asked``."""
     if not asked:
         yield
         return
@@ -301,12 +301,10 @@ def bench_learner(
         typer.Option(metavar="DIR", help="Results go to DIR/bench-learner; default: out."),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Trainings at once.")] = 1,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue what was interrupted.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     set_: common.Set = None,
 ) -> None:
-    """Train a learner on three small boards with five seeds, and show it beside others.
+    """Train a learner on three small boards with five seeds, and compare it with others.
 
     Example: dovetail bench learner mine.py:Learner
     """

@@ -143,14 +143,14 @@ def play(
 def _read(state: str) -> bytes:
     path = Path(state)
     if path.is_file() and not path.name.endswith(".sqlite"):
-        return outside.data(path, outside.STATE)  # without what reads databases
+        return outside.data(path, outside.STATE)  # avoids importing the database code
     from dovetail_experiments.records.records import read_state
 
     return read_state(state)
 
 
 LEFT = "the person left the game"
-"""The text with which ``Human`` reports that the person stopped playing; not a failure."""
+"""Text by which ``Human`` reports that the person stopped playing, which is not a failure."""
 
 
 def _score(episode: m.Episode, seat: int) -> str | float:

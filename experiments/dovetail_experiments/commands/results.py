@@ -1,4 +1,4 @@
-"""``dovetail results``, ``export``, ``states`` and ``report``: what experiments left."""
+"""``dovetail results``, ``export``, ``states`` and ``report``: commands that read experiments."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def add(app: typer.Typer) -> None:
     app.command()(tensorboard)
     app.command()(report)
     states = group(
-        name="states", help="List, take out, compare and put back the saved states of learners."
+        name="states", help="List, extract, compare and replace the saved states of learners."
     )
     states.command(name="list")(list_states)
     states.command()(take)
@@ -153,7 +153,7 @@ def export(
 ) -> None:
     """Write the results of an experiment, or its games as text, to a file.
 
-    What was written into a folder stays there: repeat the command while an experiment runs.
+    Files already in a folder are kept, so the command can be repeated while an experiment runs.
 
     Example: dovetail export out/connect_four_two_learners games.txt
     """
@@ -194,8 +194,7 @@ def report(
         ),
     ] = 50,
 ) -> None:
-    """Write OUT/report.html: one page with everything that was played (so far, if it is still
-    running).
+    """Write OUT/report.html, a page with all results; an experiment may still be running.
 
     Example: dovetail report out/connect_four_two_learners
     """
@@ -238,13 +237,14 @@ def _words(text: str) -> list[str]:
 
 
 FIRST = ("agent", "score", "return", "played", "trained", "episode", "seat", "reason", "turns")
-"""Columns of the results that are shown before others where not all fit."""
+"""Columns of the results that have priority when not all fit."""
 UNFOLDED = 10_000
-"""The width of a table that goes to a file or another program."""
+"""Width of a table written to a file or to another program."""
 
 
 def fitting(names: Sequence[str], rows: Sequence[Sequence[str]], wide: int) -> list[int]:
-    """Return which columns of a table fit side by side: those in ``FIRST`` first, empty ones last.
+    """Return the columns of a table that fit side by side: those in ``FIRST`` first, empty ones
+    last.
 
     >>> fitting(["execution", "agent", "score"], [["1", "td", "0.5"]], 20)
     [1, 2]
@@ -306,10 +306,10 @@ def _cell(name: str, value: Any) -> str:
 def tensorboard(
     out: Where,
     logdir: Annotated[
-        Path, typer.Argument(metavar="LOGDIR", help="Where to write; each execution gets a folder.")
+        Path, typer.Argument(metavar="LOGDIR", help="Target folder, with one per execution.")
     ],
 ) -> None:
-    """Write learning curves and what agents measured as logs for TensorBoard.
+    """Write learning curves and the agents' measures as logs for TensorBoard.
 
     Example: dovetail tensorboard out/sweep runs && tensorboard --logdir runs
     """
@@ -321,10 +321,10 @@ def tensorboard(
 
 
 def journals(folder: Path) -> list[Path]:
-    """Return the journals of an experiment's folder, in order.
+    """Return the journals in an experiment's folder, in order.
 
     Raises:
-        DovetailError: there is none.
+        DovetailError: there are none.
     """
     files = itertools.chain.from_iterable(
         folder.glob(f"{each}games-*.journal") for each in ("", "trials/*/")
@@ -355,7 +355,7 @@ def _games(records: Records, folder: Path, file: Path, all_: bool) -> int:
 
 
 def labels(records: Records) -> Mapping[str, RecordedGame]:
-    """Return what a record knows of the labels in its journals."""
+    """Return the record's data for each label in its journals."""
     from dovetail_experiments.reports.games import RecordedGame
 
     executions = {row["id"]: row["name"] for row in records.rows("executions")}
@@ -425,7 +425,7 @@ def compare(
     one: Annotated[str, typer.Argument(metavar="ONE", help="OUT:AGENT or a file.")],
     other: Annotated[str, typer.Argument(metavar="OTHER", help="OUT:AGENT or a file.")],
 ) -> None:
-    """Say whether two states are equal, and where they differ.
+    """Compare two states; list their differences.
 
     Example: dovetail states compare out/a:first out/b:first
     """
@@ -445,9 +445,9 @@ def put(
         str, typer.Argument(metavar="FILE", help="A saved state: a file, or OUT:AGENT.")
     ],
 ) -> None:
-    """Put a state into a record in place of a learner's; the replaced state is kept in a file.
+    """Replace a learner's state in a record; the old state is saved to a file.
 
-    `dovetail run --resume` continues with it.
+    `dovetail run --resume` continues from the new state.
 
     Example: dovetail states put out/connect_four_two_learners:first first.state
     """

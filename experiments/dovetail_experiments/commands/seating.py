@@ -1,4 +1,4 @@
-"""Seats a person for ``dovetail play``, in this program or at a running broker."""
+"""Seats a person for ``dovetail play``, in this process or at a running broker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dovetail.protocol.errors import DovetailError
 
 
 def seats(env: str, configuration: dict[str, Any], *, local: bool) -> int:
-    """Return how many seats a game has; two if only the broker has it."""
+    """Return the number of seats of a game; two if only the broker has it."""
     try:
         kind = find_environment(env, configuration if local else None)
     except DovetailError:
@@ -38,15 +38,14 @@ def seats(env: str, configuration: dict[str, Any], *, local: bool) -> int:
 
 
 Place = tuple["Experiment", str, str, str | None]
-"""The experiment, the names of environment and opponent in it, and the program that creates
-humans."""
+"""The experiment, its names for environment and opponent, and the program that creates humans."""
 
 
 @contextmanager
 def here(
     env: str, against: str, configuration: dict[str, Any], parameters: dict[str, Any]
 ) -> Iterator[Place]:
-    """Play in this program."""
+    """Play in this process."""
     from dovetail.client.inprocess import InProcess
     from dovetail.peer.registry import type_name
 
@@ -65,7 +64,7 @@ def there(env: str, against: str, address: str, token: str | None) -> Iterator[P
     connected = False
 
     def say(text: str) -> None:
-        if not connected:  # from then on the experiment's connection warns
+        if not connected:  # later the experiment's connection warns
             warn(text)
 
     seat = Link(address, hello("agent", offers=host.offers(), token=token), warn=say)
@@ -81,15 +80,16 @@ def there(env: str, against: str, address: str, token: str | None) -> Iterator[P
 
 
 class _Both:
-    """The experiment's connection, which serves the person's seat while it waits.
+    """The experiment's connection, which also serves the person's seat while it waits.
 
-    One thread does both, so that Ctrl-C reaches the person's prompt.
+    A single thread does both, so that Ctrl-C reaches the person's prompt.
     """
 
     def __init__(self, link: Link, seat: Link, host: AgentHost) -> None:
         self._link, self._seat, self._host = link, seat, host
         self._ended = 0
-        """Episodes whose end the person has seen, minus those whose result the experiment has."""
+        """Number of episodes that ended for the person, minus the results the experiment has
+        received."""
 
     @property
     def departed(self) -> bool:
@@ -103,7 +103,7 @@ class _Both:
     def receive(self, timeout: float | None) -> list[m.Message]:
         """Let the person play; return the experiment's messages.
 
-        A result is held until the person has seen the end of the game, for at most a second.
+        A result is delayed until the person has seen the end of the game, by at most a second.
         """
         came = self._link.receive(0.02)
         results = sum(isinstance(each, m.Episode) for each in came)

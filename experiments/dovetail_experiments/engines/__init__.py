@@ -1,1 +1,1 @@
-"""Engines: where pieces of work and hosts of programs are placed, behind one seam."""
+"""Engines: a common interface to clusters that run pieces of work and hosts of programs."""

@@ -1,4 +1,4 @@
-"""An engine: a cluster on which pieces of work and hosts are placed, behind two verbs."""
+"""The interface of engines: clusters with ``pool`` for pieces of work and ``host`` for programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dovetail_experiments.engines.pieces import Pool
 from dovetail_experiments.files.file import Resources
 
 ENGINES = {"ray": "dovetail_experiments.engines.ray"}
-"""The module of each engine; ``opened`` in it opens a cluster."""
+"""Module of each engine; its function ``opened`` opens a cluster."""
 ADDRESS = re.compile(r"(?P<host>[^:/\s]+|\[[^\]/\s]+\]):(?P<port>[0-9]{1,5})")
 
 
@@ -24,21 +24,21 @@ class ClusterEngine(Protocol):
     """A cluster."""
 
     about: str
-    """One line for a person."""
+    """Description in one line."""
     slots: int
-    """Its CPUs."""
+    """Number of its CPUs."""
 
     def pool(
         self, work: Callable[..., Iterator[Any]], resources: Resources
     ) -> AbstractContextManager[Pool]:
-        """Open a pool for pieces that each call ``work``.
+        """Open a pool for pieces of work, each a call of ``work``.
 
         Raises:
             DovetailError: no node has the resources.
         """
 
     def host(self, order: HostOrder, resources: Resources) -> RemoteHost:
-        """Begin to start programs on a node, without waiting for them.
+        """Start programs on a node, without waiting for them.
 
         Raises:
             DovetailError: no node has the resources.
@@ -46,34 +46,34 @@ class ClusterEngine(Protocol):
 
 
 class RemoteHost(ProgramHost, Protocol):
-    """Programs that were started together on a node."""
+    """Programs started together on a node."""
 
     @property
     def node(self) -> str:
         """The node's name."""
 
     def ready(self, timeout: float) -> bool:
-        """Return whether its programs were started, waiting up to ``timeout`` seconds.
+        """Return whether its programs have started, waiting up to ``timeout`` seconds.
 
         Raises:
-            NotStarted: one of them cannot be.
+            NotStarted: a program cannot be started.
             HostLost: the host is gone.
             DovetailError: the node cannot play.
         """
 
     def halt(self) -> None:
-        """Begin to stop the programs, without waiting for them."""
+        """Stop the programs, without waiting for them."""
 
     def fetch(self, journal: Path, logs: Path) -> None:
-        """Stop the programs, and write what they left into a file and a folder."""
+        """Stop the programs; copy their journal to a file and their logs to a folder."""
 
 
 def engine(on: str, outfit: Outfit) -> AbstractContextManager[ClusterEngine]:
-    """Open a cluster, and see that each of its nodes can play.
+    """Open a cluster, and check that all of its nodes can play.
 
     Args:
-        on: the engine, with ``:HOST:PORT`` to name the cluster.
-        outfit: what the nodes must have.
+        on: the engine, optionally with ``:HOST:PORT`` of the cluster.
+        outfit: the nodes' requirements.
 
     Raises:
         DovetailError: there is no such engine or cluster, or a node lacks something.

@@ -1,6 +1,6 @@
-"""Hosts: programs that are started together on one machine, a broker among them or at another's.
+"""Hosts: programs started together on one machine, with their own broker or connected to another.
 
-What goes to a host is plain data.
+Everything sent to a host is plain data.
 """
 
 from __future__ import annotations
@@ -16,56 +16,56 @@ from dovetail_experiments.stages.processes import Processes
 
 
 class PlannedProgram(Struct, frozen=True):
-    """A program of a host."""
+    """A program to start on a host."""
 
     name: str
     words: list[str]
-    """Its command, in which ``{address}`` stands for the broker's; with ``own``, what follows
+    """Its command, with ``{address}`` for the broker's address; with ``own``, the arguments of
     ``dovetail``."""
     own: bool = True
 
 
 class HostPlan(Struct, frozen=True):
-    """Programs that are started together."""
+    """Programs to start together."""
 
     programs: list[PlannedProgram]
     broker: list[str] = []
-    """More words for the broker."""
+    """Additional arguments for the broker."""
     pin: bool = False
-    """True to keep all of them on one core, with the program that starts them."""
+    """True to pin all of them, and the program that starts them, to one core."""
     tcp: bool = False
-    """True if the broker listens at a loopback port instead of a Unix socket."""
+    """True if the broker listens on a loopback port instead of a Unix socket."""
 
 
 class HostKeys(Struct, frozen=True):
-    """Keys that are made for one run: what leaves a machine is encrypted and known by them."""
+    """Keys made for a single run, which authenticate and encrypt all traffic between machines."""
 
     broker: tuple[str, str]
-    """Of the broker, public and secret."""
+    """Public and secret key of the broker."""
     driver: str
-    """The public key of the program that connects from elsewhere."""
+    """Public key of the program that connects from elsewhere."""
     joining: str
-    """The public key of environments that join from other machines."""
+    """Public key of environments that connect from other machines."""
 
 
 class HostOrder(Struct, frozen=True):
-    """Programs to start on a machine that the order does not name."""
+    """Programs to start on any machine."""
 
     plan: HostPlan
     keys: HostKeys | None = None
-    """For a broker of its own; without them the programs join another one."""
+    """Keys for its own broker; without them the programs connect to another one."""
     address: str = ""
-    """The other broker's."""
+    """Address of the other broker."""
     joining: tuple[str, str, str] = ("", "", "")
-    """The key for that: public, secret, and the broker's public key."""
+    """Key to connect with: public and secret key, and the broker's public key."""
     pinned: bool = False
-    """True to keep all of them on one core that no other such host there has."""
+    """True to pin all of them to a core that no other such host on the machine uses."""
     ports: tuple[int, int] = (0, 0)
-    """The first and last port at which the broker may listen; any if 0."""
+    """First and last port on which the broker may listen; 0 for any."""
 
 
 class HostLost(DovetailError):
-    """A host is gone, with its machine or otherwise; another can take its place."""
+    """A host or its machine is gone; another host can replace it."""
 
 
 class NotStarted(DovetailError):
@@ -74,43 +74,43 @@ class NotStarted(DovetailError):
     def __init__(self, message: str, program: str) -> None:
         super().__init__(message)
         self.program = program
-        """Its name in the plan."""
+        """The program's name in the plan."""
 
 
 class ProgramHost(Protocol):
-    """Programs that were started together."""
+    """A group of programs started together."""
 
     @property
     def address(self) -> str:
         """The broker's address."""
 
     def pids(self) -> Mapping[str, int]:
-        """Return the numbers of its processes, by name."""
+        """Return the process IDs, by name."""
 
     def ended(self) -> Mapping[str, str]:
-        """Return the programs that have ended, and how each did, in one line."""
+        """Return the programs that have ended, each with the reason in one line."""
 
     def check(self) -> None:
-        """Check that all are running.
+        """Check that all programs are running.
 
         Raises:
-            DovetailError: one has ended, or the host is gone; the line says how.
+            DovetailError: a program has ended or the host is gone; the message gives the reason.
         """
 
     def stop(self) -> None:
-        """Stop all of them."""
+        """Stop all programs."""
 
 
 def start(processes: Processes, plan: HostPlan, key: Path | None = None) -> None:
-    """Start the programs of a plan around a broker that runs.
+    """Start the programs of a plan around a running broker.
 
     Args:
-        processes: the broker.
+        processes: the broker's process, to which the programs are added.
         plan: the programs.
-        key: the file with their key, if they need one.
+        key: the programs' key file, if they need one.
 
     Raises:
-        NotStarted: one cannot be started.
+        NotStarted: a program cannot be started.
     """
     for each in plan.programs:
         try:

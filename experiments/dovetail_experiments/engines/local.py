@@ -1,6 +1,6 @@
-"""This machine as an engine: pieces of work in processes of a pool.
+"""This machine as an engine: pieces of work run in a pool of processes.
 
-Its workers end at once where the program is interrupted or ends.
+The workers stop at once when the program is interrupted or ends.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from dovetail_experiments.child_processes import ends_with_this
 from dovetail_experiments.engines.pieces import PieceDone, PieceEvent, PieceFailed, Yielded
 
 Work = Callable[..., Iterator[Any]]
-"""A function of a module, which yields plain data."""
+"""A module's function that yields plain data."""
 
 
 class LocalPool:
-    """Processes of this machine; what a piece yields is handed over when it ends.
+    """Local worker processes; the results of a piece arrive when it ends.
 
     Args:
         workers: the processes.
-        work: what they do.
+        work: the function that they run.
     """
 
     def __init__(self, workers: ProcessPoolExecutor, work: Work) -> None:
@@ -41,7 +41,7 @@ class LocalPool:
         self._events: deque[PieceEvent] = deque()
 
     def begin(self, piece: int, arguments: tuple[Any, ...]) -> None:
-        """Begin a piece."""
+        """Start a piece."""
         with starting():
             self._running[self._workers.submit(_whole, self._work, arguments)] = piece
 
@@ -49,7 +49,7 @@ class LocalPool:
         """Wait for the next event.
 
         Raises:
-            DovetailError: a process was ended from outside.
+            DovetailError: a process was killed.
         """
         while not self._events:
             for future in any_of(self._running, return_when=FIRST_COMPLETED).done:
@@ -74,7 +74,7 @@ def local(
     begin: Callable[..., object] | None = None,
     arguments: tuple[Any, ...] = (),
 ) -> Iterator[LocalPool]:
-    """Open a pool of processes of this machine; arguments as of ``workers``, and what they do."""
+    """Open a pool of local processes that run ``work``; other arguments as for ``workers``."""
     with workers(count, begin, arguments) as pool:
         yield LocalPool(pool, work)
 
@@ -87,16 +87,16 @@ def _whole(work: Work, arguments: tuple[Any, ...]) -> list[Any]:
 def workers(
     count: int, begin: Callable[..., object] | None = None, arguments: tuple[Any, ...] = ()
 ) -> Iterator[ProcessPoolExecutor]:
-    """Open a number of processes; an error or an interrupt within the block ends their work, the
-    end of this process as well.
+    """Start worker processes; an error or interrupt in the block, or this process's end, stops
+    them.
 
-    They do not hear Ctrl-C, which a terminal sends to all: a worker that is still importing would
-    print a traceback, and one at work would take the next piece.
+    They ignore Ctrl-C, which a terminal sends to all processes: a worker still importing would
+    print a traceback, and a busy one would take the next piece.
 
     Args:
-        count: of processes.
-        begin: called in each of them first.
-        arguments: of ``begin``.
+        count: the number of processes.
+        begin: called first in each of them.
+        arguments: the arguments of ``begin``.
     """
     context = multiprocessing.get_context("spawn")
     prepared = os.getpid(), begin, arguments
@@ -111,15 +111,15 @@ def workers(
 
 
 def _begin(parent: int, begin: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
-    """Have a worker end with its parent: one that is killed cannot end it, and its successor may
-    work already.
+    """Make a worker end at once with its parent.
 
-    At once, without a word to its own programs, which end with it in the same way.
+    A killed parent cannot stop its workers, and its successor may already be running. The worker's
+    own programs end in the same way.
     """
     number = getattr(signal, "SIGKILL", signal.SIGTERM)
     if (end_with_parent := ends_with_this(number=number)) is not None:
         end_with_parent()
-        if os.getppid() != parent:  # it ended before
+        if os.getppid() != parent:  # the parent has already ended
             os._exit(1)
     threading.Thread(target=_end, name="end with the parent", daemon=True).start()
     if begin is not None:
@@ -127,7 +127,7 @@ def _begin(parent: int, begin: Callable[..., object] | None, arguments: tuple[An
 
 
 def _end() -> None:
-    """End this worker when its parent has, on systems that send no signal then."""
+    """End this worker after its parent, on systems that send no signal for it."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     wait([parent.sentinel])
@@ -146,6 +146,6 @@ def starting() -> Iterator[None]:
 
 
 def hear() -> None:
-    """Hear Ctrl-C again, in a worker that has its own answer to it."""
+    """Restore SIGINT in a worker that handles it itself."""
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])

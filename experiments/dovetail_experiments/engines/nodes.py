@@ -1,4 +1,4 @@
-"""Preparing a node: versions compared, the user's files unpacked, the experiment checked."""
+"""Preparation of a node: compare versions, unpack the user's files, check the experiment."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from dovetail_experiments.stages.scratch import Scratch
 
 PACKAGES = ("Dovetail", "Python", "numpy", "numba")
 INSTALL = {"numba": "pip install 'dovetail[games]'"}
-"""The way to install what a node lacks."""
+"""Command to install a missing package."""
 
 
 class Outfit(Struct, frozen=True):
-    """The needs of a node that plays."""
+    """A node's requirements for playing."""
 
     versions: dict[str, str]
-    """By package; empty for what the driver does not have either."""
+    """Version of each package; empty if the driver lacks it, too."""
     shipment: Shipment = {}
     """The user's own files."""
     experiments: list[str] = []
-    """Experiments as JSON, whose code and options a node checks."""
+    """Experiments as JSON; a node checks their code and options."""
     identity: str = ""
-    """Tells it from others."""
+    """Distinguishes it from other outfits."""
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of this process."""
+    """Return the package versions of this process."""
     made = provenance.here()
     software = made.software.removeprefix("dovetail ")
     return dict(zip(PACKAGES, (software, made.python, made.numpy, made.numba), strict=True))
 
 
 def difference(mine: dict[str, str], theirs: dict[str, str]) -> str:
-    """Return in one line what a node has otherwise than the driver; empty if nothing.
+    """Return the differences between a node and the driver as one line; empty if there are none.
 
     >>> difference({"numpy": "2.3"}, {"numpy": "2.2"})
     'it has numpy 2.2, and this machine numpy 2.3; install the same'
@@ -62,19 +62,19 @@ _address = ""
 
 
 def called(address: str) -> None:
-    """Name this machine by its address in the cluster, too: several may have one name."""
+    """Add the address in the cluster to this machine's name, which others may share."""
     global _address
     _address = address
 
 
 def node() -> str:
-    """Return the name of this machine, with its address if that is known."""
+    """Return the name of this machine, with its address if known."""
     return f"{socket.gethostname()} ({_address})" if _address else socket.gethostname()
 
 
 _scratch: list[Scratch] = []
 _checked: set[str] = set()
-"""The outfits that this process has."""
+"""Outfits that this process already has."""
 
 
 @cache
@@ -85,11 +85,13 @@ def _folder(identity: str) -> Scratch:
 
 
 def fit_out(outfit: Outfit) -> None:
-    """Prepare this process to play, once: compare versions, unpack the user's files into a private
-    folder, make it the current one, and check the experiments.
+    """Prepare this process to play; repeated calls do nothing.
+
+    Compares versions, unpacks the user's files into a private folder, makes that the current
+    folder, and checks the experiments.
 
     Raises:
-        DovetailError: this node cannot play; the line names it.
+        DovetailError: this node cannot play; the message names it.
     """
     if wrong := difference(outfit.versions, versions()):
         raise DovetailError(f"node {node()}: {wrong}")

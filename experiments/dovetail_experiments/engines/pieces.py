@@ -1,7 +1,7 @@
-"""Independent pieces of work, done at several places at once.  Pure: a pool does the work.
+"""Independent pieces of work, several at a time.  Pure: a pool does the work.
 
-A piece is a call of a function that yields plain data.  Recovery is here, not in the pool: a piece
-whose place was lost is begun again with what the caller then knows of it.
+A piece is a call of a function that yields plain data.  This module handles recovery, so pools need
+not: a piece whose worker was lost is restarted with its latest arguments.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from dovetail.protocol.errors import DovetailError
 
 LOSSES = 3
-"""The loss of its place with which a piece counts as failed: it may be what ends them."""
+"""Number of lost workers after which a piece fails, as it may be what kills them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ class Yielded:
 
 @dataclass(frozen=True, slots=True)
 class PieceDone:
-    """A piece is done."""
+    """A piece has finished."""
 
     piece: int
 
 
 @dataclass(frozen=True, slots=True)
 class PieceFailed:
-    """A piece has raised an error, and is not done again."""
+    """A piece has raised an error; it is not retried."""
 
     piece: int
     error: DovetailError
@@ -42,7 +42,7 @@ class PieceFailed:
 
 @dataclass(frozen=True, slots=True)
 class PieceLost:
-    """The place of a piece is gone, whatever of it was not yielded with it."""
+    """A piece's worker was lost, with everything the piece had not yielded."""
 
     piece: int
     why: str
@@ -52,29 +52,29 @@ PieceEvent = Yielded | PieceDone | PieceFailed | PieceLost
 
 
 class Pool(Protocol):
-    """Places for pieces of work."""
+    """Workers for pieces."""
 
     def begin(self, piece: int, arguments: tuple[Any, ...]) -> None:
-        """Begin a piece, or begin it again; arguments are plain data."""
+        """Start or restart a piece; arguments are plain data."""
 
     def next(self) -> PieceEvent:
-        """Wait for the next event of those that were begun.
+        """Wait for the next event of a started piece.
 
         Raises:
-            DovetailError: the pool itself is gone.
+            DovetailError: the pool itself failed.
         """
 
 
 def pieces(
     pool: Pool, count: int, arguments: Callable[[int], tuple[Any, ...]], at_once: int
 ) -> Iterator[PieceEvent]:
-    """Do pieces of work; yield what happens to them.
+    """Run pieces of work; yield their events.
 
     Args:
-        pool: where.
-        count: of pieces, numbered from 0.
-        arguments: returns those of a piece; asked again after its place was lost.
-        at_once: how many may be in progress.
+        pool: the pool to run them in.
+        count: the number of pieces; they are numbered from 0.
+        arguments: returns the arguments of a piece; called again after its worker was lost.
+        at_once: the maximum number of pieces in progress.
     """
     waiting = deque(range(count))
     losses: Counter[int] = Counter()

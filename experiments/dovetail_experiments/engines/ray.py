@@ -1,7 +1,7 @@
-"""Ray as an engine: pieces are streaming tasks, hosts are actors; nothing else here knows Ray.
+"""Ray as an engine: pieces are streaming tasks, hosts are actors.  No other module here uses Ray.
 
-Recovery is the project's: Ray retries nothing, and what comes from a place that was given up is
-not read.
+Recovery is left to Dovetail: Ray retries nothing, and results from an abandoned worker are not
+read.
 """
 
 from __future__ import annotations
@@ -41,42 +41,42 @@ from dovetail_experiments.files.file import Resources
 log = logging.getLogger("dovetail")
 
 REACH = 5.0
-"""Seconds in which the cluster must accept a connection."""
+"""Seconds the cluster has to accept a connection."""
 JOIN = 30.0
-"""Seconds in which it must take this program in."""
+"""Seconds the cluster has to admit this program."""
 WATCH = 2.0
-"""Seconds between looks at whether the head is there."""
+"""Seconds between checks that the head is alive."""
 GONE = 15.0
-"""Seconds after which a head that does not accept a connection is gone."""
+"""Seconds without accepting a connection after which the head counts as gone."""
 LOOK = 0.5
-"""Seconds between looks at whether something has come."""
+"""Seconds between checks for results."""
 CHECK = 60.0
-"""Seconds that the nodes have to say what they lack."""
+"""Seconds that nodes have to check their requirements."""
 HALT = 6.0
-"""Seconds that hosts have to stop their programs, all at once."""
+"""Seconds that all hosts together have to stop their programs."""
 STOP = 10.0
-"""Seconds that a host has to hand over a part of a file, or to remove its files."""
+"""Seconds that a host has to send a part of a file, or to remove its files."""
 AHEAD = 4
-"""Yielded values of a piece that wait to be fetched before it pauses."""
+"""Maximum unread values of a piece before it pauses."""
 SIGNALLED = re.compile(" was (ended|stopped) by ")
-"""How the end of a program reads if a signal was its cause."""
+"""Pattern in the reason of a program's end if a signal caused it."""
 CURRENT = "ray/ray_current_cluster"
-"""The file below the temporary folder with the address of this machine's cluster."""
+"""File below the temporary folder with the address of this machine's cluster."""
 
 Answer = tuple[str, Any]
-"""Something that a piece yields over Ray: ``value`` or ``error``, and that."""
+"""An item that a piece yields through Ray: ``value`` or ``error``, and its content."""
 
 
 @contextmanager
 def opened(where: str, outfit: Outfit) -> Iterator[RayEngine]:
-    """Join a cluster, and see that each of its nodes can play.
+    """Join a cluster, and check that all of its nodes can play.
 
     Args:
-        where: HOST:PORT of its head; that of this machine's cluster if empty.
-        outfit: what the nodes must have.
+        where: HOST:PORT of its head; empty for this machine's cluster.
+        outfit: the nodes' requirements.
 
     Raises:
-        DovetailError: no cluster is there, or a node lacks something.
+        DovetailError: there is no cluster, or a node lacks something.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray = needed("ray")
@@ -109,7 +109,7 @@ def _current() -> str:
     """Return the address of the cluster that runs on this machine.
 
     Raises:
-        DovetailError: none does.
+        DovetailError: there is none.
     """
     found = os.environ.get("RAY_ADDRESS", "")
     if found in ("", "auto", "local"):
@@ -125,7 +125,7 @@ def _current() -> str:
 
 
 def _reach(address: str) -> None:
-    """Check that something listens at the head's address."""
+    """Check that a program listens at the head's address."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), REACH).close()
@@ -138,7 +138,7 @@ def _reach(address: str) -> None:
 
 
 def _end(text: str) -> NoReturn:
-    """End this program, whose main thread waits in Ray; its store loses nothing by that."""
+    """Exit, although the main thread waits in Ray; the store loses no data."""
     sys.stderr.write(f"dovetail: {text}\n")
     sys.stderr.flush()
     os._exit(1)
@@ -146,7 +146,7 @@ def _end(text: str) -> NoReturn:
 
 @contextmanager
 def _watched(address: str) -> Iterator[None]:
-    """End this program if the head is gone, for which every call of Ray would wait."""
+    """Exit if the head is gone, as all calls of Ray would block."""
     over = threading.Event()
 
     def watch() -> None:
@@ -174,7 +174,7 @@ def _join(ray: Any, address: str) -> None:
     over = threading.Event()
 
     def late() -> None:
-        """End what Ray does not: it waits for minutes for something that is not a head."""
+        """Exit if joining takes too long: Ray waits for minutes if the address is not a head's."""
         if not over.wait(JOIN):
             _end(
                 f"what listens at {address} is not a Ray head, or takes more than {JOIN:g} s; "
@@ -193,7 +193,7 @@ def _join(ray: Any, address: str) -> None:
         failed.append(error)
     finally:
         over.set()
-    with suppress(AttributeError):  # pages about each node that dies; the events say it in a line
+    with suppress(AttributeError):  # it prints pages for each dead node; the events need a line
         ray._private.worker.print_to_stdstream = lambda *_, **__: None
     if failed:
         raise DovetailError(
@@ -202,7 +202,7 @@ def _join(ray: Any, address: str) -> None:
 
 
 def _line(error: BaseException) -> str:
-    """Return what an error of Ray says, in one line."""
+    """Return an error of Ray as one line."""
     lines = [each.strip() for each in str(error).strip().splitlines() if each.strip()]
     if lines and lines[0].startswith("Version mismatch"):
         return " ".join(lines)[:400]
@@ -215,30 +215,30 @@ class RayEngine:
 
     Args:
         ray: the library.
-        outfit: what its nodes must have.
+        outfit: the nodes' requirements.
     """
 
     def __init__(self, ray: Any, outfit: Outfit) -> None:
         self._ray = ray
         self._outfit = ray.put(msgspec.msgpack.encode(outfit))
-        """Once on each node, however many pieces play there."""
+        """Stored once per node, however many pieces run there."""
         self._versions = outfit.versions
         alive = [each for each in ray.nodes() if each["Alive"]]
         self.slots = int(ray.cluster_resources().get("CPU", 0))
         self.about = f"on Ray: {len(alive)} nodes with {self.slots} CPUs"
 
     def check(self) -> None:
-        """Check that each node can play.
+        """Check that all nodes can play.
 
         Raises:
-            DovetailError: one cannot; the line names it.
+            DovetailError: a node cannot; the message names it.
         """
         ray = self._ray
         strategies = ray.util.scheduling_strategies
         alive = {each["NodeID"]: each for each in ray.nodes() if each["Alive"]}
 
         def probe(outfit: bytes) -> str:
-            # It goes over by value: the node may not have Dovetail.
+            # Passed by value, as the node may not have Dovetail.
             try:
                 from dovetail_experiments.engines import ray as here
             except ImportError as error:
@@ -278,7 +278,7 @@ class RayEngine:
         """Return Ray's options for resources.
 
         Raises:
-            DovetailError: no node has them; Ray would wait for ever.
+            DovetailError: no node has them, so Ray would wait forever.
         """
         wanted = {"CPU": resources.cpus, "GPU": resources.gpus, "memory": resources.bytes}
         found = [each["Resources"] for each in self._ray.nodes() if each["Alive"]]
@@ -299,8 +299,8 @@ class RayEngine:
 
     @contextmanager
     def pool(self, work: Callable[..., Iterator[Any]], resources: Resources) -> Iterator[RayPool]:
-        """Open a pool for pieces that each call ``work``; what is in progress at its end is
-        cancelled.
+        """Open a pool for pieces of work, each a call of ``work``; cancel unfinished ones at the
+        end.
 
         Raises:
             DovetailError: no node has the resources.
@@ -317,7 +317,7 @@ class RayEngine:
             pool.cancel()
 
     def host(self, order: HostOrder, resources: Resources) -> RayHost:
-        """Begin to start programs on a node, without waiting for them.
+        """Start programs on a node, without waiting for them.
 
         Raises:
             DovetailError: no node has the resources.
@@ -330,7 +330,7 @@ class RayEngine:
 
 
 class RayPool:
-    """Pieces of work as streaming tasks, none of which is tried again by Ray."""
+    """Pieces of work as streaming tasks, without Ray's retries."""
 
     def __init__(
         self, ray: Any, task: Any, work: Callable[..., Iterator[Any]], outfit: Any
@@ -343,7 +343,7 @@ class RayPool:
         self._events: deque[PieceEvent] = deque()
 
     def begin(self, piece: int, arguments: tuple[Any, ...]) -> None:
-        """Begin a piece."""
+        """Start a piece."""
         self._running[self._task.remote(self._work, self._outfit, arguments)] = piece
 
     def next(self) -> PieceEvent:
@@ -374,13 +374,13 @@ class RayPool:
             event = PieceFailed(piece, DovetailError(_last(error)))
         except exceptions.RayError as error:
             event = PieceLost(piece, _line(error))
-            with suppress(Exception):  # it may have lost only what it yielded
+            with suppress(Exception):  # only what it yielded may be lost
                 self._ray.cancel(generator, force=True)
         del self._running[generator]
         self._events.append(event)
 
     def cancel(self) -> None:
-        """Cancel what is in progress; its programs end with the workers."""
+        """Cancel all pieces in progress; their programs end with the workers."""
         for generator in self._running:
             with suppress(Exception):
                 self._ray.cancel(generator, force=True)
@@ -388,11 +388,11 @@ class RayPool:
 
 
 class RayHost:
-    """Programs on a node, by the actor that started them; no call waits for a node that is gone.
+    """Programs on a node, started by an actor; no call waits for a lost node.
 
     Args:
         ray: the library.
-        actor: which starts them.
+        actor: the actor.
     """
 
     def __init__(self, ray: Any, actor: Any) -> None:
@@ -410,10 +410,10 @@ class RayHost:
         self._ended: Mapping[str, str] = {}
 
     def ready(self, timeout: float) -> bool:
-        """Return whether its programs were started, waiting up to ``timeout`` seconds.
+        """Return whether its programs have started, waiting up to ``timeout`` seconds.
 
         Raises:
-            NotStarted: one of them cannot be.
+            NotStarted: a program cannot be started.
             HostLost: the host is gone.
             DovetailError: the node cannot play.
         """
@@ -430,11 +430,11 @@ class RayHost:
         return True
 
     def pids(self) -> Mapping[str, int]:
-        """Return the numbers of its processes, by name."""
+        """Return the process IDs, by name."""
         return self._pids
 
     def ended(self) -> Mapping[str, str]:
-        """Return the programs that have ended, and how each did, as the node last said."""
+        """Return the programs that have ended, with the reasons, as last reported by the node."""
         if self._lost:
             return {"host": self._lost}
         if self._asked is None:
@@ -446,28 +446,32 @@ class RayHost:
         return {"host": self._lost} if self._lost else self._ended
 
     def check(self) -> None:
-        """Check that all are running.
+        """Check that all programs are running.
 
         Raises:
-            DovetailError: one has ended by itself.
-            HostLost: the host is gone, or one was ended from outside.
+            DovetailError: a program has ended by itself.
+            HostLost: the host is gone, or a program was killed.
         """
         ended = self.ended()
         if self._lost:
             raise HostLost(self._lost)
         for text in ended.values():
             line = f"{text.partition('; its log')[0]} (on node {self.node})"
-            # By a signal it was ended from outside, and may live elsewhere; a code is its own.
+            # A signal comes from outside, so the program may live elsewhere; an exit code is its
+            # own.
             raise HostLost(line) if SIGNALLED.search(line) else DovetailError(line)
 
     def halt(self) -> None:
-        """Begin to stop the programs, without waiting for them."""
+        """Stop the programs, without waiting for them."""
         if self._actor is not None and self._begun is None and not (self._lost or self._halted):
             self._halted = self._actor.halt.remote()
             self._until = time.monotonic() + HALT
 
     def fetch(self, journal: Path, logs: Path) -> None:
-        """Stop the programs, and write what they left into a file and a folder; once is enough."""
+        """Stop the programs; copy their journal to a file and their logs to a folder.
+
+        Calling it again is harmless.
+        """
         if self._actor is None or self._fetched or self._begun is not None:
             return
         self._fetched = True
@@ -488,7 +492,7 @@ class RayHost:
             raise DovetailError(f"cannot write {error.filename}: {error.strerror}") from None
 
     def stop(self) -> None:
-        """Stop all of them, and release the node; once is enough."""
+        """Stop all programs and release the node; calling it again is harmless."""
         if self._actor is None:
             return
         if not self._lost and self._begun is None:
@@ -512,7 +516,7 @@ class RayHost:
 
 
 class _Actor:
-    """A host, in a worker of Ray that stays; tasks of a plain actor run in its main thread."""
+    """A host in a permanent Ray worker, whose main thread runs the tasks of a plain actor."""
 
     def __init__(self, outfit: bytes, order: bytes) -> None:
         self._station: Station | None = None
@@ -533,7 +537,7 @@ class _Actor:
             self._begun = ("", "", nodes.node(), made.address, dict(made.pids()))
 
     def begun(self) -> tuple[str, str, str, str, dict[str, int]]:
-        """Return the program that could not be started, why, the node, the address and pids."""
+        """Return the program that failed to start, the reason, the node, the address and pids."""
         return self._begun
 
     def ended(self) -> dict[str, str]:
@@ -546,15 +550,15 @@ class _Actor:
             self._station.halt()
 
     def files(self) -> list[str]:
-        """Return the files that they left."""
+        """Return the files that the programs left."""
         return [] if self._station is None else self._station.files()
 
     def read(self, name: str, start: int) -> bytes:
-        """Return a part of one."""
+        """Return a part of a file."""
         return b"" if self._station is None else self._station.read(name, start)
 
     def close(self) -> None:
-        """Remove them."""
+        """Remove the files."""
         if self._station is not None:
             self._station.close()
 
@@ -566,7 +570,7 @@ def _last(error: BaseException) -> str:
 
 
 def fitted(outfit: bytes) -> str:
-    """Prepare a worker to play; return why it cannot, in one line; empty if it can."""
+    """Prepare a worker to play; return the problem as one line, or an empty string."""
     nodes.called(needed("ray").util.get_node_ip_address())
     try:
         nodes.fit_out(msgspec.msgpack.decode(outfit, type=Outfit))
@@ -578,8 +582,8 @@ def fitted(outfit: bytes) -> str:
 def _piece(
     work: Callable[..., Iterator[Any]], outfit: bytes, arguments: tuple[Any, ...]
 ) -> Iterator[Answer]:
-    """Do a piece of work in a worker of Ray."""
-    # Python's end by Ctrl-C is not for it: it ends by Ray's SIGKILL, and its programs with it.
+    """Run a piece of work in a Ray worker."""
+    # Ctrl-C must not end it; Ray does, with SIGKILL, and its programs end with it.
     if wrong := fitted(outfit):
         yield "error", wrong
         return

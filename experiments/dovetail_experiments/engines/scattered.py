@@ -1,4 +1,4 @@
-"""Programs at a broker elsewhere, each on a node of a cluster."""
+"""Programs that connect to a broker elsewhere, each on a node of a cluster."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ log = logging.getLogger("dovetail")
 
 
 class Scattered:
-    """Programs that are placed one by one; leaving the context stops them all.
+    """Programs placed one at a time; leaving the context stops them all.
 
     Args:
-        cluster: where.
-        address: the broker's, which its nodes reach.
+        cluster: the cluster to run them on.
+        address: the broker's address, as its nodes reach it.
     """
 
     def __init__(self, cluster: ClusterEngine, address: str) -> None:
@@ -36,7 +36,7 @@ class Scattered:
         token: str | None = None,
         key: Path | None = None,
     ) -> None:
-        """Place ``dovetail ARGUMENTS`` on a node, in place of an earlier program of that name.
+        """Start ``dovetail ARGUMENTS`` on a node, replacing an earlier program with that name.
 
         Raises:
             DovetailError: no node has room for it, or it has no key.
@@ -50,7 +50,7 @@ class Scattered:
         token: str | None = None,
         key: Path | None = None,
     ) -> None:
-        """Place any program on a node, as ``start`` does."""
+        """Start any program on a node, like ``start``."""
         self._place(PlannedProgram(name, list(command), own=False), key)
 
     def _place(self, program: PlannedProgram, key: Path | None) -> None:
@@ -65,7 +65,7 @@ class Scattered:
         self._said.discard(program.name)
 
     def ended(self) -> dict[str, str]:
-        """Return the programs that have ended or are lost with their nodes, and how each is."""
+        """Return the programs that ended or were lost with their nodes, with the reasons."""
         found = {}
         for name, host in self._hosts.items():
             try:

@@ -1,4 +1,4 @@
-"""A host on its machine: its programs, their keys and core, and the files that they leave."""
+"""A host on its own machine: its programs, their keys, their core and the files they leave."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from dovetail_experiments.stages.processes import Processes
 from dovetail_experiments.stages.scratch import Scratch
 
 CHUNK = 8 << 20
-"""Bytes of a file that go at once."""
+"""Bytes of a file sent at a time."""
 BROKER_KEY = "access.key"
 LIMITS = (
     "limits = { peers = 100000, offers = 100000, requests = 1000000, matches = 1000000, "
     "states = 1000000, state_bytes = 1000000000000, rate = 1000000000.0 }"
 )
-"""The usual limits are meant for strangers."""
+"""Limits of the experiment's own programs; the usual ones are meant for strangers."""
 
 
 class Station:
-    """The programs of a host, on its machine.
+    """A host's programs, on the host's machine.
 
     Args:
-        order: what is started.
+        order: the programs to start.
         machine: the machine's address for others.
 
     Raises:
-        DovetailError: something cannot be started.
+        DovetailError: a program cannot be started.
     """
 
     def __init__(self, order: HostOrder, machine: str) -> None:
@@ -63,7 +63,7 @@ class Station:
                     outside=f"tcp://{machine}:{_port(machine, order.ports)}",
                     access=_access(folder, order.keys),
                 )
-                (folder / BROKER_KEY).unlink()  # it was read; no death of this process leaves it
+                (folder / BROKER_KEY).unlink()  # already read; must not outlive this process
             try:
                 start(self._processes, plan, key)
             except BaseException:
@@ -79,24 +79,24 @@ class Station:
         return self._processes.outside or self._processes.address
 
     def pids(self) -> Mapping[str, int]:
-        """Return the numbers of the processes, by name."""
+        """Return the process IDs, by name."""
         return self._processes.pids()
 
     def ended(self) -> Mapping[str, str]:
-        """Return the programs that have ended, and how each did."""
+        """Return the programs that have ended, with the reasons."""
         return self._processes.ended()
 
     def halt(self) -> None:
-        """Stop the programs, so that their files are whole."""
+        """Stop the programs, so that their files are complete."""
         self._processes.stop()
 
     def files(self) -> list[str]:
-        """Return the files that the programs have left, below the host's folder."""
+        """Return the files that the programs left, relative to the host's folder."""
         found = [self.journal, *sorted(self.logs.glob("*.log"))]
         return [str(each.relative_to(self._scratch.path)) for each in found if each.exists()]
 
     def read(self, name: str, start: int) -> bytes:
-        """Return a part of a file that ``files`` names; nothing behind its end."""
+        """Return a part of a file in ``files``; empty beyond its end."""
         if name not in self.files():
             return b""
         with open(self._scratch.path / name, "rb") as file:
@@ -115,9 +115,10 @@ class Station:
             self._core = -1
 
     def _own_core(self) -> int | None:
-        """Return a core that no other host of this user has here; None if each is taken.
+        """Return a core that no other host of this user on the machine uses; None if all are in
+        use.
 
-        An engine counts cores, and gives none to anyone.
+        Engines count cores but do not assign them.
         """
         if not hasattr(os, "sched_getaffinity"):
             return None
@@ -138,11 +139,11 @@ class Station:
 
 
 def _access(folder: Path, made: HostKeys) -> Path:
-    """Write the access file of a broker, and its key, for this user alone."""
+    """Write a broker's access file and its key, readable by this user only."""
     path = folder / "access.toml"
     public, secret = made.broker
     keys.write(folder / BROKER_KEY, Key(public, secret), "broker")
-    inside = keys.make().public  # no one has its other half
+    inside = keys.make().public  # no one has its secret key
 
     def grant(name: str, public: str, more: str) -> str:
         shown = msgspec.json.encode(public).decode()
@@ -163,7 +164,7 @@ def _port(machine: str, ports: tuple[int, int]) -> str:
     """Return a free port of a range; ``*`` for any.
 
     Raises:
-        DovetailError: all are taken.
+        DovetailError: none is free.
     """
     first, last = ports
     if not first:

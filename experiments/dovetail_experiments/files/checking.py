@@ -1,4 +1,4 @@
-"""Checks an experiment file's options, and the files that it names, before anything starts."""
+"""Checks an experiment file's options, and the files it names, before anything starts."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from dovetail_experiments.stages.schedule import Stage, stages
 
 
 def check(plan: SweepPlan) -> None:
-    """Check a plan's options of all environments and agents whose Python code is on this machine.
+    """Check the options of all environments and agents whose Python code is on this machine.
 
     Raises:
-        DovetailError: a name or an option is wrong; one line says where and what.
+        DovetailError: a name or an option is wrong; the message says where.
     """
     for values in plan.corners():
         with plan.trying(values), located(plan.source):
@@ -72,15 +72,14 @@ def check_file(file: ExperimentFile) -> None:
 
 
 def seating(file: ExperimentFile, game: type[Any]) -> None:
-    """Check that the agents of each stage can play the game, which would otherwise be found when it
-    begins.
+    """Check that the agents of each stage can play the game, before play starts.
 
     Args:
         file: the experiment.
         game: the class of its environment.
 
     Raises:
-        Mistake: one cannot.
+        Mistake: an agent cannot play.
     """
     environment = file.environment
     try:
@@ -88,7 +87,7 @@ def seating(file: ExperimentFile, game: type[Any]) -> None:
         spec = declared(game(given))
         spec.name = spec.name or offered_name(environment.name, "environment")
     except FAILURES:
-        return  # its own program says why
+        return  # its own program will report it
     parts: list[Part] = [*file.parts(), *file.leagues, *file.tournaments]
     for part in parts:
         seats = part.seats if isinstance(part.seats, int) else len(part.seats)
@@ -98,7 +97,7 @@ def seating(file: ExperimentFile, game: type[Any]) -> None:
             raise Mistake(text, *place_of(file, part), "seats")
         for name in dict.fromkeys(map(base, part.taking_part())):
             agent = file.agents[name]
-            if agent.command is not None or agent.register:  # only its program knows
+            if agent.command is not None or agent.register:  # known only to its program
                 continue
             kind = plugins.find("agent", agent.type)
             parameters = options.read(kind.Parameters, agent.parameters, agent.type)
@@ -110,13 +109,13 @@ def seating(file: ExperimentFile, game: type[Any]) -> None:
 
 
 def unseated(file: ExperimentFile, part: Part, error: DovetailError, text: str) -> Mistake:
-    """Return why an agent cannot take its seat in a part of a file, and what would help there.
+    """Return the error of an agent that cannot take its seat, with a remedy if there is one.
 
     Args:
         file: the experiment.
-        part: of it.
-        error: what the agent says.
-        text: what to say of it.
+        part: the part of the file that seats the agent.
+        error: the agent's error.
+        text: the error's text.
     """
     if getattr(error, "code", "") == "lookahead":
         text += f", or `lookahead = true` in {_called(part)}"
@@ -124,7 +123,7 @@ def unseated(file: ExperimentFile, part: Part, error: DovetailError, text: str) 
 
 
 def _called(part: Part) -> str:
-    """Return what a person calls a part of a file, or what a stage of one plays."""
+    """Return a part of a file, or the part a stage belongs to, as text for an error."""
     match part:
         case Tournament(name=name) | Pairing(tournament=name):
             return f"the tournament {name!r}"
@@ -146,10 +145,10 @@ def _enough(file: ExperimentFile, stage: Stage, count: int) -> None:
 
 
 def first_states(file: ExperimentFile) -> dict[str, bytes]:
-    """Return the states that agents begin with, by name.
+    """Return the agents' initial states, by name.
 
     Raises:
-        Mistake: one cannot be read.
+        Mistake: a state cannot be read.
     """
     found = {}
     for name in file.used():
@@ -163,8 +162,8 @@ def first_states(file: ExperimentFile) -> dict[str, bytes]:
 
 
 def written(file: ExperimentFile, part: PlayPart) -> openings.Book | None:
-    """Return the openings that are written out or in a file that is named; None if they are to be
-    drawn.
+    """Return a part's openings from the file or the list it gives; None if they are drawn at
+    random.
 
     Raises:
         Mistake: the file cannot be read, or a line is not an opening.
@@ -183,16 +182,16 @@ def written(file: ExperimentFile, part: PlayPart) -> openings.Book | None:
 def configured(
     name: str, configuration: dict[str, Any], *steps: Step, game: str = "game"
 ) -> type[Any]:
-    """Check an environment and what configures it; return its class.
+    """Check an environment and its configuration; return its class.
 
     Args:
         name: its name; from the local user, never from a peer.
         configuration: its options.
-        steps: the table of the file that has both.
-        game: the key of the name there.
+        steps: the path of their table in the experiment file.
+        game: the key of the name in that table.
 
     Raises:
-        Mistake: one of them is wrong.
+        Mistake: the name or an option is wrong.
     """
     kind = _found("environment", name, *steps, game)
     _read(kind.Configuration, configuration, f"environment {name}", *steps, "configuration")
@@ -200,7 +199,7 @@ def configured(
 
 
 def parametrised(name: str, parameters: dict[str, Any], *steps: Step) -> None:
-    """Check an agent's type and its parameters; as ``configured``."""
+    """Check an agent's type and its parameters, like ``configured``."""
     kind = _found("agent", name, *steps, "type")
     _read(kind.Parameters, parameters, f"agent {name}", *steps, "parameters")
 
@@ -220,6 +219,6 @@ def _read(struct: type[Any], given: dict[str, Any], owner: str, *steps: Step) ->
 
 
 def named(error: str, given: Mapping[str, Any]) -> tuple[Step, ...]:
-    """Return the option that an error of another program names, as the last step of its place."""
+    """Return the option named in another program's error, as the last step of its path."""
     found = [name for name in given if repr(name) in error]
     return tuple(sorted(found, key=lambda name: error.index(repr(name)))[:1])

@@ -1,4 +1,4 @@
-"""Experiment files: TOML that names environment, agents, phases and evaluations.
+"""Experiment files: TOML that lists an environment, agents, phases and evaluations.
 
 docs/experiments.md describes the format; these structs define and validate it.
 """
@@ -28,7 +28,7 @@ from dovetail_experiments.statistics.sprt import Sprt
 
 Positive = Annotated[int, Meta(ge=1)]
 Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-"""A seed that fits a database's integers."""
+"""A seed in the range of a database's integers."""
 Secret = Annotated[
     str,
     Meta(
@@ -84,22 +84,22 @@ class SprtPart(Struct, frozen=True, forbid_unknown_fields=True):
     """``sprt``: a test that ends a pairing early."""
 
     elo0: float = 0.0
-    """The Elo difference of the hypothesis that the first player is not better."""
+    """Elo difference under the hypothesis that the first player is not better."""
     elo1: float = 20.0
-    """The Elo difference of the hypothesis that it is."""
+    """Elo difference under the hypothesis that the first player is better."""
     alpha: float = 0.05
-    """The probability of accepting ``elo1`` by mistake."""
+    """Probability of accepting ``elo1`` by mistake."""
     beta: float = 0.05
-    """The probability of accepting ``elo0`` by mistake."""
+    """Probability of accepting ``elo0`` by mistake."""
     model: Literal["normalised", "logistic"] = "normalised"
-    """The meaning of Elo: within ±200 if normalised, ±1000 if logistic."""
+    """Unit of Elo: normalised (within ±200) or logistic (within ±1000)."""
 
     def __post_init__(self) -> None:
         Sprt(self.elo0, self.elo1, self.alpha, self.beta, self.model)
 
     @property
     def test(self) -> Sprt:
-        """The test."""
+        """The test with these parameters."""
         return Sprt(self.elo0, self.elo1, self.alpha, self.beta, self.model)
 
 
@@ -113,7 +113,7 @@ class PartRules(
     """True to check all episodes against the game's declarations, false none; by default the first
     of each stage, unless learners play stacked turns."""
     thoughts: bool = False
-    """True if everyone who watches may see what the agents think of their choices."""
+    """True if spectators may see the agents' thoughts about their choices."""
 
     def rules(self) -> dict[str, Any]:
         """Return the fields shared with a run, by name."""
@@ -124,7 +124,7 @@ class PlayPart(PartRules, frozen=True, kw_only=True):
     """The keys that phases and evaluations share."""
 
     name: str
-    """The name in tables."""
+    """Name in tables."""
     seats: Annotated[list[str], Meta(min_length=1)]
     """Agents by seat; an agent may have several."""
     episodes: Positive = 100
@@ -140,10 +140,10 @@ class PlayPart(PartRules, frozen=True, kw_only=True):
     truncated: Literal["apart", "draw"] = "apart"
     """How a truncated game is scored: in a separate column, or as a draw."""
     substitute: str | None = None
-    """At a running broker: the agent that plays in place of one that is lost, until it is back."""
+    """At a running broker: the agent that takes over from a lost one until it is back."""
 
     def taking_part(self) -> list[str]:
-        """Return the agents that have a seat or may get one."""
+        """Return the agents that have or may get a seat."""
         return [*self.seats, *([] if self.substitute is None else [self.substitute])]
 
     @property
@@ -153,10 +153,10 @@ class PlayPart(PartRules, frozen=True, kw_only=True):
 
 
 class Phase(PlayPart, frozen=True, kw_only=True):
-    """``[[phases]]``: played one after the other."""
+    """``[[phases]]``: parts of the experiment, played in order."""
 
     mode: Mode = "learn"
-    """``learn``: agents may change; ``evaluate``: they must not."""
+    """``learn`` if agents may learn, ``evaluate`` if they must not."""
     evaluate_every: Annotated[int, Meta(ge=0)] = 0
     """Episodes between evaluations, which are also played at the start and the end; 0 for none."""
     save_every: Annotated[int, Meta(ge=0)] = 0
@@ -176,22 +176,24 @@ class Phase(PlayPart, frozen=True, kw_only=True):
 
 
 class Evaluation(PlayPart, frozen=True, kw_only=True):
-    """``[[evaluations]]``: played with learning off, the same episodes each time: when a phase's
-    ``evaluate_every`` says so, and in any case once at the end."""
+    """``[[evaluations]]``: the same episodes each time, with learning off.
+
+    They are played when a phase's ``evaluate_every`` says so, and always once at the end.
+    """
 
     openings: Openings = "auto"
     """As in phases, but ``auto`` by default."""
 
 
 class Pairing(PlayPart, frozen=True, kw_only=True):
-    """Players of a ``Tournament`` who meet."""
+    """Players of a ``Tournament`` that meet."""
 
     tournament: str
     round_number: int = 0
     sprt: SprtPart | None = None
     best_of: Positive | None = None
     openings_seed: Seed = 0
-    """Openings are the same for all pairings."""
+    """Seed of the openings, which are the same for all pairings."""
 
 
 Format = Literal["round-robin", "gauntlet", "knockout", "swiss"]
@@ -201,7 +203,7 @@ class Tournament(PartRules, frozen=True, kw_only=True):
     """``[[tournaments]]``: players meet with learning off, after all phases."""
 
     name: str
-    """The name in tables."""
+    """Name in tables."""
     players: Annotated[list[str], Meta(min_length=1)]
     """The agents that meet; ``NAME@EPISODES`` is a snapshot of a league's learner, ``NAME@*`` all
     of them."""
@@ -238,7 +240,7 @@ class Tournament(PartRules, frozen=True, kw_only=True):
         return self.players
 
     def problem(self) -> str:
-        """Return a contradiction between options; empty if there is none."""
+        """Return the conflict between options; empty if there is none."""
         if len(set(self.players)) < len(self.players):
             return "a player is named twice"
         if self.seats > 1 and len(self.players) < self.seats and not self.snapshots:
@@ -271,7 +273,7 @@ class Tournament(PartRules, frozen=True, kw_only=True):
         """Return a meeting of players.
 
         Args:
-            players: as many as there are seats.
+            players: a player for each seat.
             number: the number of the round.
             seed: the experiment's master seed.
         """
@@ -303,33 +305,33 @@ class League(PartRules, frozen=True, kw_only=True):
     states."""
 
     name: str
-    """The name in tables."""
+    """Name in tables."""
     learner: str
     """The agent that learns."""
     pool: list[str] = []
-    """The opponents from the beginning; they do not learn."""
+    """Initial opponents; they do not learn."""
     seats: Annotated[int, Meta(ge=2)] = 2
     """The game's number of seats; opponents fill all but one."""
     policy: Policy = "uniform"
-    """The choice of the next opponent: the latest snapshot, any with equal probability, or
-    preferably those who win most."""
+    """Choice of the next opponent: the latest snapshot, any with equal probability, or preferably
+    those that win most."""
     episodes: Positive = 1000
     """The number of episodes that the learner plays."""
     block: Positive = 100
-    """The number of episodes against the same opponent in a row."""
+    """Number of consecutive episodes against the same opponent."""
     snapshot_every: Positive = 1000
     """Episodes after which the learner's state joins the pool, and the evaluations are played."""
     keep: Positive = 20
-    """Maximum number of snapshots in the pool; the oldest leave it."""
+    """Maximum number of snapshots in the pool; the oldest are dropped."""
     rotate: bool = True
     """True if every agent moves to the next seat in each episode."""
 
     def taking_part(self) -> list[str]:
-        """Return the agents that have a seat from the beginning."""
+        """Return the agents that are seated from the start."""
         return [self.learner, *self.pool]
 
     def kept_at(self) -> list[int]:
-        """Return the numbers of episodes after which the learner's state is kept."""
+        """Return the numbers of episodes after which the learner's state is saved."""
         return sorted({*range(0, self.episodes, self.snapshot_every), self.episodes})
 
 
@@ -338,11 +340,11 @@ class Block(PlayPart, frozen=True, kw_only=True):
 
     league: str
     last: bool
-    """True if the learner's state joins the pool after it."""
+    """True if the learner's state joins the pool afterwards."""
 
 
 Part = PlayPart | League | Tournament
-"""A part of a file, or of what a stage plays."""
+"""A part of a file, or of a stage."""
 
 
 class Resources(Struct, frozen=True, forbid_unknown_fields=True):
@@ -369,7 +371,7 @@ class Resources(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
-    """``[processes]``: how the local processes run."""
+    """``[processes]``: settings of the local processes."""
 
     pin: bool = False
     """True to keep all processes on one core: up to three times as fast with one or two matches at
@@ -398,7 +400,7 @@ class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """The game, its players, and what they play."""
+    """A game, its players, and the stages to play."""
 
     name: Annotated[
         str,
@@ -421,28 +423,27 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     leagues: list[League] = []
     """Played after the phases."""
     description: str = ""
-    """A text for readers."""
+    """Text for readers."""
     seed: Seed = 0
-    """The master seed, from which all others are derived."""
+    """Master seed, from which all other seeds derive."""
     processes: ProcessesPart = ProcessesPart()
-    """How the local processes run."""
+    """Settings of the local processes."""
     secret: Secret | None = None
-    """The secret from which all seeds are derived, together with ``seed``; empty to use ``seed``
-    alone.  See ``sealing``."""
+    """Secret from which, with ``seed``, all seeds derive; empty to use ``seed`` alone. See
+    ``secrets``."""
     derivation: Annotated[int, Meta(ge=1, le=2)] = 2
-    """The version of seed derivation (SPEC.md, Seeds); 1 repeats the episodes of former
-    versions."""
+    """Version of seed derivation (SPEC.md, Seeds); 1 repeats the episodes of earlier versions."""
 
     @property
     def root(self) -> int:
-        """The master seed of everything drawn at random during play."""
+        """Master seed of all random choices during play."""
         return self._root(self.seed)
 
     def _root(self, seed: int) -> int:
         return keyed(self.secret, seed) if self.secret and self.derivation > 1 else seed
 
     def parts(self) -> list[Phase | Evaluation]:
-        """Return the phases and evaluations, whose games do not depend on results."""
+        """The phases and evaluations, whose games do not depend on results."""
         return [*self.phases, *self.evaluations]
 
     def agent_seed(self, name: str) -> int:
@@ -458,13 +459,13 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
         return root if root == part.seed else derive(root, "part")
 
     def used(self) -> list[str]:
-        """Return the agents that have a seat anywhere, in the order of the file."""
+        """Return the agents that have a seat in any part, in the order of the file."""
         parts: list[Part] = [*self.parts(), *self.leagues, *self.tournaments]
         seated = {base(name) for part in parts for name in part.taking_part()}
         return [name for name in self.agents if name in seated]
 
     def learners(self) -> list[str]:
-        """Return the agents that learn in some phase or league."""
+        """Return the agents that learn in any phase or league."""
         learning = {
             name
             for phase in self.phases
@@ -481,9 +482,8 @@ ready(ExperimentFile)
 def text(file: ExperimentFile) -> str:
     """Return an experiment as text for the store.
 
-    Without the keys that came with derivation 2 if it has the first, and without those of
-    ``processes`` and phases that came later if they say nothing: so did former versions, whose
-    interrupted runs can then be resumed.
+    Keys that earlier versions did not have are left out while they have their defaults, so that
+    runs interrupted under such a version can be resumed.
     """
     table = msgspec.to_builtins(file)
     if file.derivation == 1 and file.secret is None:
@@ -500,7 +500,7 @@ def text(file: ExperimentFile) -> str:
 
 
 def stored(text: str) -> ExperimentFile:
-    """Return an experiment from the store's text.
+    """Return an experiment from the text in the store.
 
     Raises:
         msgspec.ValidationError: another version of Dovetail wrote it.
@@ -509,7 +509,7 @@ def stored(text: str) -> ExperimentFile:
 
 
 def base(name: str) -> str:
-    """Return the agent of a snapshot such as ``first@1000``."""
+    """Return the agent that a snapshot such as ``first@1000`` was taken of."""
     return name.partition("@")[0]
 
 
@@ -520,12 +520,11 @@ def kind_of(part: PlayPart) -> str:
 
 
 APART = ("seeds", "repeats", "sweep", "report")
-"""Keys that ``sweep`` reads: they multiply or summarise executions."""
+"""Keys that ``sweep`` reads; they multiply or summarise executions."""
 
 
 class Mistake(DovetailError):
-    """A mistake in an experiment file; ``steps`` is the path to it, which ``located`` puts
-    first."""
+    """A mistake in an experiment file; ``located`` prefixes it with the path in ``steps``."""
 
     def __init__(self, message: str, *steps: Step) -> None:
         super().__init__(message)
@@ -534,7 +533,7 @@ class Mistake(DovetailError):
 
 @contextmanager
 def located(source: ConfigSource) -> Iterator[None]:
-    """Add its place in the file to each mistake raised within the block."""
+    """Add the location in the file to each mistake raised in the block."""
     try:
         yield
     except Mistake as error:
@@ -542,14 +541,13 @@ def located(source: ConfigSource) -> Iterator[None]:
 
 
 def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
-    """Read the experiment in a file, without its seeds and sweep; ``overrides`` replace some keys.
+    """Read the experiment in a file, without its seeds and sweep, and with ``overrides`` applied.
 
-    An override's key is a path such as ``seed`` or ``agents.first.parameters.hidden`` or
+    The key of an override is a path such as ``seed``, ``agents.first.parameters.hidden`` or
     ``phases.0.episodes``.
 
     Raises:
-        DovetailError: the file cannot be read or is not an experiment; one line says what and
-            where.
+        DovetailError: the file cannot be read or is not an experiment; the message says where.
     """
     found = table(path, overrides or {})
     source = ConfigSource(path, tuple(overrides or ()))
@@ -557,10 +555,10 @@ def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
 
 
 def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tables of a file, with some of its keys overridden.
+    """Return the tables of a file, with overrides applied.
 
-    Paths in it that begin with ``./`` start at its folder.  Those of ``overrides`` are the command
-    line's.
+    Paths in the file that start with ``./`` are relative to its folder, those in ``overrides`` to
+    the current one.
 
     Raises:
         DovetailError: the file cannot be read, or is not TOML.
@@ -570,8 +568,7 @@ def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
     except OSError as error:
         raise DovetailError(f"cannot read {path}: {error.strerror}") from None
     if path.suffix == ".json":
-        # Only a run writes JSON (``experiment.json``), and since derivation 2 it names the
-        # derivation.
+        # JSON (``experiment.json``) comes from a run; it has named its derivation since version 2.
         found.setdefault("derivation", 1)
     found = beside(found, path.parent)
     with located(ConfigSource(path, tuple(overrides))):
@@ -586,9 +583,9 @@ def made(
     """Return the experiment that tables describe, with some keys set.
 
     Args:
-        source: their origin, for errors.
+        source: the tables' origin, for errors.
         table: the tables; not modified.
-        settings: values by key, as of ``read``.
+        settings: values by key, as for ``read``.
 
     Raises:
         DovetailError: they do not describe an experiment.
@@ -607,7 +604,7 @@ def made(
 
 
 def place_of(file: ExperimentFile, part: Part) -> tuple[str, int]:
-    """Return the place of a part in its file, as the name of a list and an index."""
+    """Return the position of a part in its file, as the name of a list and an index."""
     if isinstance(part, Pairing | Tournament):
         name = part.tournament if isinstance(part, Pairing) else part.name
         return _numbered("tournaments", file.tournaments, name)
@@ -681,7 +678,7 @@ def _mistakes(file: ExperimentFile) -> Iterator[Mistake]:
 
 
 def _seated(file: ExperimentFile) -> Iterator[tuple[Any, ...]]:
-    """Yield what seats agents: its name, the agents, and the place of their names."""
+    """Yield each part that seats agents: its name, the agents, and the path of their names."""
     for part in file.parts():
         yield part.name, part.seats, *place_of(file, part), "seats"
         if part.substitute is not None:
@@ -728,7 +725,8 @@ def _contradictions(file: ExperimentFile) -> Iterator[Mistake]:
 
 
 def _unreached(file: ExperimentFile, name: str) -> str:
-    """Return which snapshots there are if ``name`` is none of them, nor all; empty otherwise."""
+    """Return the existing snapshots if ``name`` is not one of them or a pattern; empty
+    otherwise."""
     learner, _, at = name.partition("@")
     leagues = [each for each in file.leagues if each.learner == learner]
     if at == "*" or any(at in map(str, each.kept_at()) for each in leagues):

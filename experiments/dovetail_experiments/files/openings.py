@@ -18,7 +18,7 @@ from dovetail_experiments.statistics.units import key
 Line = list[list[Any]]
 """The joint actions of each turn."""
 PLIES = 4
-"""Default number of random plies; more are drawn if they lead to too few different positions."""
+"""Default number of random plies; more are drawn if they give too few distinct positions."""
 MOST_PLIES = 10
 TRIES = 4
 """Maximum number of openings drawn for each one needed."""
@@ -26,18 +26,18 @@ TRIES = 4
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """Opening lines, each with the environment seed that it needs, if any."""
+    """Opening lines, each with the environment seed it requires, if any."""
 
     lines: list[Line]
     seeds: list[int]
 
     def of(self, first: int, episodes: int, size: int) -> list[int] | None:
-        """Return the environment's seed of each episode; None leaves them to the run.
+        """Return the environment's seed of each episode; None if the run may choose them.
 
         Args:
             first: the index of the first episode.
-            episodes: how many.
-            size: how many in a row share an opening.
+            episodes: the number of episodes.
+            size: the number of consecutive episodes that share an opening.
         """
         if not self.seeds:
             return None
@@ -56,20 +56,20 @@ def draw(
     seed: int,
     lookahead: bool = False,
 ) -> Book:
-    """Draw openings uniformly among the legal actions, without repeating a position.
+    """Draw openings uniformly from the legal actions, without repeating a position.
 
-    Finished positions are drawn again. The agents are seated, but never asked. Fewer than ``count``
-    are returned if the game has no more.
+    Positions that end the game are replaced. The agents are seated but never asked. There are fewer
+    than ``count`` openings if the game has no more.
 
     Args:
-        experiment: where.
+        experiment: the connection to use.
         environment: the game.
-        agents: any that fill its seats.
-        configuration: of the game.
-        plies: how many; None for ``PLIES``, or more if the game needs them.
-        count: of openings.
-        seed: of the draw.
-        lookahead: whether the agents may ask what would follow, without which some refuse a seat.
+        agents: agents to fill its seats.
+        configuration: the game's configuration.
+        plies: the number of plies; None for ``PLIES``, or more if the game needs them.
+        count: the number of openings.
+        seed: the seed of the draw.
+        lookahead: whether agents may query successor positions; some refuse a seat without it.
     """
     best = Book([], [])
     for length in [plies] if plies is not None else range(PLIES, MOST_PLIES + 1, 2):
@@ -105,7 +105,7 @@ def _draw(
     for _ in range(run.asked.episodes):
         try:
             turn = run.start(abandon=True)
-        except Refused:  # an action that cannot be drawn: the game has no list of legal actions
+        except Refused:  # the game has no list of legal actions to draw from
             break
         if turn.to_act:
             position = msgspec.json.encode([turn.observations, turn.text], enc_hook=repr).decode()
@@ -132,14 +132,14 @@ def problem(
 ) -> str:
     """Return which opening cannot be played and why; empty if all can.
 
-    Each is played once; the agents are seated, but never asked.
+    Each one is played once; the agents are seated but never asked.
 
     Args:
-        experiment: where.
+        experiment: the connection to use.
         environment: the game.
-        agents: any that fill its seats.
+        agents: agents to fill its seats.
         lines: the openings.
-        options: of the run: ``configuration``, ``seed``, ``lookahead``.
+        options: options of the run: ``configuration``, ``seed``, ``lookahead``.
 
     Raises:
         DovetailError: the agents cannot be seated, or a program has failed.
@@ -169,11 +169,11 @@ def problem(
 
 
 def read(path: Path) -> Book:
-    """Read openings: a line each, of action numbers between spaces, or of a JSON array with an
-    entry per turn.
+    """Read openings from a file with one per line.
 
-    An entry is an action, or an array with the actions of all seats that act at once. Empty lines
-    and those that begin with # do not count.
+    A line has action numbers separated by spaces, or is a JSON array with an entry per turn: an
+    action, or an array with the actions of all seats that act at once. Empty lines and lines that
+    start with # are ignored.
 
     Raises:
         DovetailError: the file cannot be read, or a line is not an opening.
@@ -206,7 +206,7 @@ def read(path: Path) -> Book:
 
 
 def given(lines: Sequence[Sequence[Any]]) -> Book:
-    """Return openings that are written out."""
+    """Return openings that are given in full."""
     joint = [[turn if isinstance(turn, list) else [turn] for turn in line] for line in lines]
     unique = {key(line): line for line in joint}
     return Book(list(unique.values()), [])

@@ -1,6 +1,6 @@
-"""Paths in an experiment file: one that begins with ``./`` or ``../`` starts at the file's folder.
+"""Paths in an experiment file: those that start with ``./`` or ``../`` are relative to its folder.
 
-Any other relative path starts at the current folder, as on the command line.
+Other relative paths are relative to the current folder, as on the command line.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 HERE = ("./", "../", ".\\", "..\\")
 NAMED = ("name", "type", "state", "openings")
-"""Keys whose text may be a path, or a path and a class."""
+"""Keys whose value may be a path, or a path with a class."""
 
 
 def beside(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the tables of a file with the paths that begin at its folder made absolute."""
+    """Return the tables of a file with paths that are relative to its folder made absolute."""
     found: dict[str, Any] = {}
     for key, value in table.items():
         if key == "agents" and isinstance(value, Mapping):
@@ -33,14 +33,14 @@ def beside(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _part(part: Any, folder: Path) -> Any:
-    """Return a table such as ``[environment]`` or ``[agents.NAME]``."""
+    """Return a table such as ``[environment]`` or ``[agents.NAME]`` with absolute paths."""
     if not isinstance(part, Mapping):
         return part
     return {key: _value(key, value, folder) for key, value in part.items()}
 
 
 def _stage(part: Any, folder: Path) -> Any:
-    """Return a table such as one of ``[[evaluations]]``, whose openings may be a file."""
+    """Return a table such as one of ``[[evaluations]]`` with an absolute path to its openings."""
     if not isinstance(part, Mapping) or "openings" not in part:
         return part
     return {**part, "openings": _text(part["openings"], folder)}
@@ -64,7 +64,7 @@ def _registered(text: Any, folder: Path) -> Any:
 
 
 def _sweep(sweep: Any, folder: Path) -> Any:
-    """Return ``[sweep]``, whose parameters and tasks are values for keys of the file."""
+    """Return ``[sweep]`` with absolute paths among the values of its parameters and tasks."""
     if not isinstance(sweep, Mapping):
         return sweep
     found = dict(sweep)
@@ -87,7 +87,8 @@ def _task(task: Any, folder: Path) -> Any:
 
 
 def _set(key: str, value: Any, folder: Path) -> Any:
-    """Return the value of a key of the file, which may be a whole ``environment``."""
+    """Return a value for a key of the file, possibly a whole ``environment``, with absolute
+    paths."""
     if isinstance(value, Mapping):
         return _part(value, folder)
     return _value(key.rpartition(".")[2], value, folder)

@@ -1,10 +1,9 @@
-"""Secrets of experiments: what keeps agents from finding an experiment's seed by counting.
+"""Secrets that prevent agents from guessing an experiment's seed.
 
-A seed in a file is a small number, and whatever was derived from it lets an agent recognise
-it.  Where code takes part that Dovetail did not bring, the file's secret is derived with it.  A
-file may name its own; otherwise the experiment gets one of this account's: the same each time, so
-that the same file and seed give the same episodes.  A run's ``experiment.json`` names it, for other
-machines.
+The seed in a file is a small number, so an agent could find it from any value derived from it.
+Experiments that run code from outside Dovetail therefore derive their seeds from a secret as well.
+A file may give its own secret. Otherwise it is derived from the account's, so the same file and
+seed give the same episodes. A run's ``experiment.json`` contains it, for use on other machines.
 """
 
 from __future__ import annotations
@@ -27,13 +26,12 @@ from dovetail_experiments.files.sweep import SweepPlan, read
 log = logging.getLogger("dovetail")
 
 VARIABLE = "DOVETAIL_SECRET"
-"""The account's secret in place of its file; ``none`` leaves experiments without one."""
+"""Variable with a secret to use instead of the account's file; ``none`` disables secrets."""
 _FORM = re.compile("[0-9a-f]{32}")
 
 
 def prepared(path: Path, overrides: Mapping[str, Any] | None) -> SweepPlan:
-    """Return what an experiment file asks for, with its derivation and, if it needs one, its
-    secret.
+    """Read an experiment file, and add its derivation and, if needed, its secret.
 
     Raises:
         DovetailError: the file or the account's secret cannot be read.
@@ -50,7 +48,7 @@ def prepared(path: Path, overrides: Mapping[str, Any] | None) -> SweepPlan:
 
 
 def guests(file: ExperimentFile) -> list[str]:
-    """Return the agents with code that does not belong to an installed package."""
+    """Return the agents whose code is not part of an installed package."""
     known = plugins.names("agent")
     return [name for name, part in file.agents.items() if _guest(part, known)]
 
@@ -60,16 +58,16 @@ def _guest(part: AgentPart, known: list[str]) -> bool:
 
 
 def of(account: str, file: ExperimentFile) -> str:
-    """Return an experiment's own secret, so that its record reveals no other's."""
+    """Return a secret specific to an experiment, so that its record does not reveal others."""
     name = f"{file.name}/{file.seed}".encode()
     return hmac.digest(bytes.fromhex(account), name, "sha256")[:16].hex()
 
 
 def account() -> str:
-    """Return this account's secret, drawn when it is first needed; empty if there is to be none.
+    """Return this account's secret, created on first use; empty if secrets are disabled.
 
     Raises:
-        DovetailError: it is not a secret.
+        DovetailError: the stored value is not a secret.
     """
     named = os.environ.get(VARIABLE)
     if named:
@@ -88,11 +86,11 @@ def account() -> str:
 
 
 def kept(path: Path) -> str:
-    """Return the secret in a file that its owner alone can read; draw it if there is none.
+    """Return the secret in a file readable only by its owner; create it if it is missing.
 
     Raises:
-        DovetailError: the file has no secret.
-        OSError: it cannot be read or written.
+        DovetailError: the content is not a secret.
+        OSError: the file cannot be read or written.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not path.exists():
@@ -105,7 +103,7 @@ def _draw(path: Path) -> None:
     with private(temporary) as file:
         file.write(secrets.token_hex(16).encode() + b"\n")
     try:
-        os.link(temporary, path)  # whole or not at all; the first decides
+        os.link(temporary, path)  # atomic; the first writer wins
     except FileExistsError:
         pass
     finally:

@@ -1,7 +1,7 @@
-"""The user's own files that an experiment names, as plain data for machines that do not have them.
+"""The user's own files that an experiment names, packed for machines that lack them.
 
-Names stay as they are where they begin at the current folder, and become relative to the file's
-folder where they began there; so one folder on the other machine has them all.
+On the other machine all of them are in one folder. Paths relative to the current folder are kept;
+those relative to the experiment file's folder are shortened to that.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from dovetail_experiments.files.file import Evaluation, ExperimentFile, Phase, T
 _Part = TypeVar("_Part", Phase, Evaluation, Tournament)
 
 LARGEST = 256 << 20
-"""Bytes of all files together."""
+"""Maximum total size in bytes."""
 SKIPPED = frozenset(("__pycache__", "out", ".git", ".venv", "venv", "node_modules"))
-"""Folders that are left out."""
+"""Folders to skip."""
 
 
 class ShippedFile(Struct, frozen=True):
-    """A file."""
+    """A file to ship."""
 
     data: bytes
     executable: bool
 
 
 Shipment = dict[str, ShippedFile]
-"""Files by their paths in the folder, with ``/``."""
+"""Files by path, with ``/`` as the separator."""
 
 
 class Shipping:
     """Collects the files that experiments name.
 
     Args:
-        folder: the experiment file's.
+        folder: the experiment file's folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -48,12 +48,12 @@ class Shipping:
         self._found: dict[str, Path] = {}
 
     def add(self, file: ExperimentFile) -> ExperimentFile:
-        """Add what an experiment names; return it with the names that hold elsewhere.
+        """Add the files that an experiment names; return it with their names on the other machine.
 
-        States are not files of this kind: they go as bytes.
+        States are not included: they are sent as bytes.
 
         Raises:
-            DovetailError: a file is in neither folder, or two have the same name.
+            DovetailError: a file is in neither folder, or two files have the same name.
         """
         environment = replace(
             file.environment,
@@ -85,7 +85,7 @@ class Shipping:
         """Return the files.
 
         Raises:
-            DovetailError: one cannot be read, or they are too large together.
+            DovetailError: a file cannot be read, or together they are too large.
         """
         shipment: Shipment = {}
         size = 0
@@ -103,11 +103,13 @@ class Shipping:
         return shipment
 
     def code(self, name: str) -> str:
-        """Add the code of ``file.py:Class`` or ``module:Class``, with what is beside it; return its
-        name elsewhere.
+        """Add the code of ``file.py:Class`` or ``module:Class`` with the files next to it.
+
+        Returns:
+            Its name on the other machine.
 
         Raises:
-            DovetailError: as ``add``.
+            DovetailError: as for ``add``.
         """
         where, colon, thing = name.rpartition(":")
         if not colon:
@@ -134,10 +136,10 @@ class Shipping:
         return f"{name}{equals}{self.code(where)}"
 
     def command(self, words: list[str] | None) -> list[str] | None:
-        """Add the files that a command names; return it with their names elsewhere.
+        """Add the files that a command names; return it with their names on the other machine.
 
         Raises:
-            DovetailError: as ``add``.
+            DovetailError: as for ``add``.
         """
         if words is None:
             return None
@@ -146,7 +148,7 @@ class Shipping:
     def _word(self, word: str, *, first: bool) -> str:
         path = Path(word)
         known = path.is_absolute() and not any(path.is_relative_to(root) for root in self._roots)
-        if known or (first and "/" not in word):  # of the machine, such as /usr/bin/java
+        if known or (first and "/" not in word):  # a program of the machine, such as /usr/bin/java
             return word
         if path.is_file():
             name = self._named(word)
@@ -164,7 +166,7 @@ class Shipping:
         return part
 
     def _named(self, text: str) -> str:
-        """Add a file; return its name elsewhere."""
+        """Add a file; return its name on the other machine."""
         name, path = self._place(text), Path(os.path.abspath(text))
         other = self._found.setdefault(name, path)
         if other != path:
@@ -183,7 +185,7 @@ class Shipping:
 
 
 def _inside(folder: Path, *, packages: bool) -> Iterator[Path]:
-    """Yield the files below a folder; with ``packages``, only in itself and in packages."""
+    """Yield all files below a folder; with ``packages``, skip subfolders that are not packages."""
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
@@ -198,10 +200,10 @@ def _inside(folder: Path, *, packages: bool) -> Iterator[Path]:
 
 
 def unpack(shipment: Shipment, folder: Path) -> None:
-    """Write files into a folder.
+    """Write shipped files to a folder.
 
     Raises:
-        DovetailError: a name leads out of it, or it cannot be written.
+        DovetailError: a name points outside the folder, or a file cannot be written.
     """
     for name, file in shipment.items():
         pure = PurePosixPath(name)

@@ -1,7 +1,7 @@
-"""Seeds and sweeps: one experiment file for many executions.
+"""Seeds and sweeps: many executions from one experiment file.
 
-The keys ``seeds`` or ``repeats``, ``[sweep]`` and ``[report]`` of a file are read here; everything
-else is an experiment (``file``), which each execution plays with one seed and one set of values.
+This module reads the keys ``seeds`` or ``repeats``, ``[sweep]`` and ``[report]``; the rest of the
+file is an experiment (``file``), played once for each seed and set of values.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ Positive = Annotated[int, Meta(ge=1)]
 
 
 class ValueRange(Struct, frozen=True, forbid_unknown_fields=True):
-    """A range of numbers; integers if both ends are."""
+    """A range of numbers, integers if both ends are."""
 
     low: int | float
-    """The lowest value."""
+    """Lowest value."""
     high: int | float
-    """The highest value."""
+    """Highest value."""
     log: bool = False
-    """True to draw orders of magnitude with equal probability."""
+    """True to sample logarithmically."""
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
@@ -56,7 +56,7 @@ class ValueRange(Struct, frozen=True, forbid_unknown_fields=True):
         return isinstance(self.low, int) and isinstance(self.high, int)
 
     def draw(self, rng: random.Random) -> int | float:
-        """Return a value at random."""
+        """Return a random value."""
         if not self.log:
             if self.whole:
                 return rng.randint(int(self.low), int(self.high))
@@ -69,22 +69,22 @@ class Objective(Struct, frozen=True, forbid_unknown_fields=True):
     """The objective of a search: an agent's mean in an evaluation, over seeds and tasks."""
 
     evaluation: str
-    """The name of an evaluation."""
+    """Name of an evaluation."""
     agent: str
-    """The agent whose mean is maximised."""
+    """Agent whose mean is maximised."""
     over: Literal["last", "area"] = "last"
-    """The last playing of the evaluation, or the area under its curve, which counts how soon it
-    learns, too."""
+    """The evaluation's last result, or the area under its curve, which also rewards learning
+    early."""
 
 
 class TaskPart(Struct, frozen=True, forbid_unknown_fields=True):
-    """``[sweep.tasks.NAME]``: a game, board or opponent on which each set of values is tried."""
+    """``[sweep.tasks.NAME]``: a game, board or opponent to try each set of values on."""
 
     set: Annotated[dict[str, Any], Meta(min_length=1)]
-    """By key of the file, such as ``environment.configuration.columns``: its value."""
+    """Values by key of the file, such as ``environment.configuration.columns``."""
     scale: tuple[float, float] | None = None
-    """The results that count as 0 and as 1 in comparisons over tasks, such as those of a random and
-    of the best known player."""
+    """Results that count as 0 and as 1 in comparisons over tasks, such as those of a random and of
+    the best known player."""
 
     def __post_init__(self) -> None:
         if self.scale is not None and not self.scale[0] < self.scale[1]:
@@ -95,49 +95,48 @@ class SweepPart(Struct, frozen=True, forbid_unknown_fields=True):
     """``[sweep]``."""
 
     parameters: dict[str, Annotated[list[Any], Meta(min_length=1)] | ValueRange] = {}
-    """By key of the file, such as ``agents.first.parameters.hidden``: its values, or their
-    range."""
+    """Values or a range for each key of the file, such as ``agents.first.parameters.hidden``."""
     tasks: dict[str, TaskPart] = {}
-    """By name, the tasks on each of which each set of values is tried; sets are compared within a
-    task, and over all of them."""
+    """Tasks by name. Each set of values is tried on each task; sets are compared within tasks and
+    over all of them."""
     method: Literal["grid", "random", "optuna"] = "grid"
-    """The choice of values: all of them, at random, or by Optuna."""
+    """Choice of values: all of them, at random, or by Optuna."""
     trials: Positive = 20
-    """Sets of values that are tried; of a grid, all are."""
+    """Number of sets of values to try; a grid tries all."""
     batch: Positive = 4
-    """Optuna: sets that are proposed at once, before any of their results are known."""
+    """For Optuna: number of sets proposed at once, before any of their results are known."""
     objective: Objective | None = None
-    """Optuna: what to maximise."""
+    """For Optuna: the objective to maximise."""
     prune: Literal["", "median", "asha"] = ""
-    """Optuna: how a set is given up that does worse than others did in as many trials, so that it
-    is not played with the other seeds and tasks: below their median, or by successive halving."""
+    """For Optuna: rule that stops a set early if it does worse than others after as many trials,
+    either below their median or by successive halving."""
     seed: Seed | None = None
-    """Of the search; derived from the experiment's if not given."""
+    """Seed of the search; by default derived from the experiment's."""
 
 
 class ReportPart(Struct, frozen=True, forbid_unknown_fields=True):
-    """``[report]``: what the report over seeds shows beside the curves."""
+    """``[report]``: additions to the report over seeds."""
 
     level: float | None = None
-    """The first number of episodes after which a curve reaches this level is reported."""
+    """Report the first number of episodes after which a curve reaches this level."""
 
 
 class Keys(Struct, frozen=True):
-    """How often the file is played, and with which values."""
+    """Seeds, values and report settings of a file."""
 
     seeds: Annotated[list[Seed], Meta(min_length=1)] | None = None
-    """Master seeds, in place of ``seed``."""
+    """Master seeds, replacing ``seed``."""
     repeats: Positive | None = None
-    """The number of master seeds to derive from ``seed``."""
+    """Number of master seeds to derive from ``seed``."""
     sweep: SweepPart | None = None
-    """The values to try."""
+    """Values to try."""
     report: ReportPart = ReportPart()
     """Additions to the report."""
 
 
 KEYS = Keys.__struct_fields__
 TASK = "task"
-"""The name of a task among the settings of an execution."""
+"""Key of the task's name in an execution's settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,29 +144,29 @@ class Trial:
     """One execution of a plan."""
 
     number: int
-    """From 1."""
+    """Number, from 1."""
     variant: str
-    """The values of the sweep, for people; empty without one."""
+    """The sweep's values as text; empty without a sweep."""
     settings: dict[str, Any]
-    """The values by key of the file, and the name of its task as ``task``, if there are tasks."""
+    """Values by key of the file, with the name of the task, if any, as ``task``."""
     file: ExperimentFile
 
     @property
     def title(self) -> str:
-        """Its name in messages."""
+        """Name in messages."""
         parts = [f"seed {self.file.seed}"]
         return ", ".join([self.variant, *parts] if self.variant else parts)
 
 
 @dataclass(frozen=True, slots=True)
 class TrialSelection:
-    """Some of the trials of a plan, which another program plays the rest of."""
+    """Some of the trials of a plan; other programs play the rest."""
 
     text: str
-    """As the user wrote it: ``K/N``, a number or ``FIRST-LAST``."""
+    """The user's text: ``K/N``, a number or ``FIRST-LAST``."""
     first: int
     last: int | None = None
-    """None for every ``step``-th from the first on."""
+    """Last trial; None for every ``step``-th trial from the first on."""
     step: int = 1
 
     @classmethod
@@ -187,7 +186,7 @@ class TrialSelection:
 
     @classmethod
     def range(cls, text: str) -> TrialSelection:
-        """Return the trials of some numbers.
+        """Return the trials in a range of numbers.
 
         >>> TrialSelection.range("3-5").of(4)
         [3, 4]
@@ -202,13 +201,13 @@ class TrialSelection:
         return cls(text, first, last)
 
     def of(self, count: int) -> list[int]:
-        """Return the numbers of those of ``count`` trials."""
+        """Return the selected numbers among ``count`` trials."""
         last = count if self.last is None else min(self.last, count)
         return [*range(self.first, last + 1, self.step)]
 
     @property
     def folder(self) -> str:
-        """The name of the folder for their results, in that of the experiment."""
+        """Name of the subfolder for their results."""
         return f"part-{self.text.replace('/', '-of-')}"
 
 
@@ -218,28 +217,28 @@ class SweepPlan:
 
     source: ConfigSource
     table: dict[str, Any]
-    """The file without the keys that are read here."""
+    """Contents of the file without the keys that this module reads."""
     seeds: list[int]
     sweep: SweepPart | None
     report: ReportPart
     given: dict[str, Any]
-    """The file with its overrides, all keys."""
+    """Complete contents of the file, with overrides."""
     base: ExperimentFile
-    """The experiment without values of the sweep, with the first seed."""
+    """The experiment with the first seed and without the sweep's values."""
 
     @property
     def alone(self) -> bool:
-        """Return whether it is one execution only."""
+        """Return whether there is only one execution."""
         return self.sweep is None and len(self.seeds) == 1
 
     @property
     def searched(self) -> bool:
-        """Return whether the results of some trials decide which ones follow."""
+        """Return whether later trials depend on the results of earlier ones."""
         return self.sweep is not None and self.sweep.method == "optuna"
 
     @property
     def objective(self) -> Objective | None:
-        """The objective of its search, if Optuna runs one."""
+        """The objective, for a search by Optuna."""
         return None if self.sweep is None else self.sweep.objective
 
     def trials(self, settings: Mapping[str, Any], first: int) -> list[Trial]:
@@ -247,10 +246,10 @@ class SweepPlan:
 
         Args:
             settings: values by key of the file.
-            first: the number of the first.
+            first: the number of the first execution.
 
         Raises:
-            DovetailError: the file is not an experiment with these values.
+            DovetailError: the file is not a valid experiment with these values.
         """
         made: list[Trial] = []
         for name, given in self.tasks.items():
@@ -264,18 +263,19 @@ class SweepPlan:
 
     @property
     def tasks(self) -> dict[str, dict[str, Any]]:
-        """The values that each task sets, by its name; one without a name if there are none."""
+        """Values that each task sets, by its name; without tasks, a single entry with an empty
+        name."""
         parts = {} if self.sweep is None else self.sweep.tasks
         return {name: part.set for name, part in parts.items()} or {"": {}}
 
     @property
     def width(self) -> int:
-        """How many trials each set of values has."""
+        """Number of trials for each set of values."""
         return len(self.tasks) * len(self.seeds)
 
     @contextmanager
     def trying(self, settings: Mapping[str, Any]) -> Iterator[None]:
-        """Say of errors with which values of the sweep they appear."""
+        """Add the sweep's values to errors raised in the block."""
         try:
             yield
         except DovetailError as error:
@@ -285,7 +285,7 @@ class SweepPlan:
 
     @property
     def scales(self) -> dict[str, tuple[float, float]]:
-        """The results of tasks that count as 0 and 1, where they are given."""
+        """Results of tasks that count as 0 and 1, where given."""
         return scales(self.sweep)
 
     def proposals(self) -> list[dict[str, Any]]:
@@ -309,8 +309,7 @@ class SweepPlan:
         ]
 
     def corners(self) -> list[dict[str, Any]]:
-        """Return sets that have every value and every end of a range once, to check them before
-        playing."""
+        """Return sets that include every value and every end of a range, for checks before play."""
         if self.sweep is None:
             return [{}]
         parameters = self.sweep.parameters
@@ -327,16 +326,16 @@ class SweepPlan:
 
     @property
     def search_seed(self) -> int:
-        """The seed of a random search."""
+        """Seed of a random search."""
         assert self.sweep is not None
         return derive(self.base.seed, "sweep") if self.sweep.seed is None else self.sweep.seed
 
 
 def read(path: Path, overrides: Mapping[str, Any] | None = None) -> SweepPlan:
-    """Return what a file asks for, with some of its keys overridden.
+    """Read an experiment file, with some of its keys overridden.
 
     Raises:
-        DovetailError: the file cannot be read or contradicts itself; one line says what and where.
+        DovetailError: the file cannot be read or contradicts itself; the message says where.
     """
     table = files.table(path, overrides or {})
     own = {key: table.pop(key) for key in KEYS if key in table}
@@ -377,7 +376,7 @@ def _seeds(keys: Keys, base: ExperimentFile) -> list[int]:
 
 
 def scales(sweep: SweepPart | None) -> dict[str, tuple[float, float]]:
-    """Return the results of tasks that count as 0 and 1, where they are given."""
+    """Return the results of tasks that count as 0 and 1, where given."""
     tasks = {} if sweep is None else sweep.tasks
     return {name: task.scale for name, task in tasks.items() if task.scale is not None}
 
@@ -386,7 +385,7 @@ class Proposals(list[dict[str, Any]]):
     """Sets of values that a search proposes at once.
 
     Args:
-        asked: Optuna's trials, one for each.
+        asked: Optuna's trial for each set.
         sweep: the search.
     """
 
@@ -398,23 +397,23 @@ class Proposals(list[dict[str, Any]]):
         )
 
     def hopeless(self, number: int, played: int, value: float) -> bool:
-        """Return whether a set should not be played any further.
+        """Return whether a set should be stopped early.
 
         Args:
-            number: of the set, from 0.
-            played: how many trials of it were.
-            value: the objective over those.
+            number: the set's index.
+            played: the number of its finished trials.
+            value: the objective over those trials.
         """
         self.asked[number].report(value, played)
         return bool(self.asked[number].should_prune())
 
 
 def optuna_search(plan: SweepPlan) -> Generator[Proposals, Sequence[float | None], None]:
-    """Yield batches of sets of values; send the mean objective of each set back, None for one that
-    was given up.
+    """Yield batches of sets of values; expect the mean objective of each set, None if it was
+    stopped early.
 
-    The results are told in the order of the batch, so the search follows from its seed however many
-    run at once.
+    Results are reported to Optuna in the order of the batch, so the search depends only on its
+    seed, however many trials run at once.
 
     Raises:
         DovetailError: Optuna is not installed.
@@ -444,7 +443,7 @@ def optuna_search(plan: SweepPlan) -> Generator[Proposals, Sequence[float | None
 
 
 def _suggest(trial: Any, key: str, values: list[Any] | ValueRange) -> Any:
-    if isinstance(values, list):  # by number: Optuna's own choices must be plain values
+    if isinstance(values, list):  # by index: Optuna accepts only plain values
         return values[trial.suggest_int(key, 0, len(values) - 1)]
     if values.whole:
         return trial.suggest_int(key, values.low, values.high, log=values.log)
@@ -452,7 +451,7 @@ def _suggest(trial: Any, key: str, values: list[Any] | ValueRange) -> Any:
 
 
 def label(settings: Mapping[str, Any]) -> str:
-    """Return values as a short text: the last part of each key where that is enough.
+    """Return values as a short text, with only the last part of each key if that is unique.
 
     >>> label({"agents.a.parameters.hidden": 16, "agents.a.parameters.rate": 0.5})
     'hidden=16 rate=0.5'
@@ -466,7 +465,7 @@ def label(settings: Mapping[str, Any]) -> str:
 
 
 def text(value: Any) -> str:
-    """Return a value of a setting as text, which differs if the value does.
+    """Return a setting's value as text; different values give different texts.
 
     >>> text("16"), text(16), text(1e6), text(1000001.0)
     ('"16"', '16', '1e+06', '1000001.0')
@@ -479,13 +478,13 @@ def text(value: Any) -> str:
     try:
         json.loads(value)
     except ValueError:
-        # Spaces and signs of equality separate settings.
+        # Spaces and equals signs separate settings.
         return jsontext.option(value) if not value or set(value) & set(" =") else value
-    return jsontext.option(value)  # it reads as another kind of value
+    return jsontext.option(value)  # without quotes it would read as another type
 
 
 def exact(value: Any) -> str:
-    """Return a value of a setting as text from which it can be read back."""
+    """Return a setting's value as text from which it can be restored."""
     return value if isinstance(value, str) else jsontext.option(value)
 
 

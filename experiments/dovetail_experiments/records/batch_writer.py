@@ -1,4 +1,5 @@
-"""Items that a thread writes, many at a time: by their number, or when the first has waited."""
+"""Writes items in batches, from a thread: once there are enough, or the first has waited long
+enough."""
 
 from __future__ import annotations
 
@@ -8,21 +9,21 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 SIZE = 10_000
-"""Items that are written as soon as they wait."""
+"""Number of waiting items that triggers a write."""
 SECONDS = 1.0
-"""How long an item waits at most until it is written."""
+"""Maximum seconds an item waits."""
 MOST = 4 * SIZE
-"""Items that may wait; who adds another one waits, too."""
+"""Maximum number of waiting items; above it ``add`` blocks."""
 
 Item = TypeVar("Item")
 
 
 class BatchWriter(Generic[Item]):
-    """Writes what is added, in order, from a thread of its own.
+    """Writes added items in order, from its own thread.
 
     Args:
-        write: writes items; if it raises, they stay, and ``add`` or ``flush`` raises the error.
-        final: an error after which items are given up.
+        write: writes items; if it raises, they are kept, and ``add`` or ``flush`` raises the error.
+        final: an error after which items are dropped.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class BatchWriter(Generic[Item]):
         self._thread: threading.Thread | None = None
 
     def add(self, item: Item) -> None:
-        """Add an item; raise the error of an earlier one, if it could not be written."""
+        """Add an item; raise the error of an earlier item that could not be written."""
         with self._changed:
             self._waiting.append(item)
             count = len(self._waiting)
@@ -54,7 +55,7 @@ class BatchWriter(Generic[Item]):
             self._raise()
 
     def flush(self) -> None:
-        """Wait until everything is written, or raise the error of what could not be."""
+        """Wait until all items are written; raise the error if one could not be."""
         with self._changed:
             if not self._closed and (self._waiting or self._writing):
                 self._begin()
@@ -67,7 +68,7 @@ class BatchWriter(Generic[Item]):
             self._raise()
 
     def close(self) -> None:
-        """Flush, and end the thread."""
+        """Flush, and stop the thread."""
         try:
             self.flush()
         finally:
@@ -113,7 +114,7 @@ class BatchWriter(Generic[Item]):
                 self._changed.notify_all()
 
     def _ready(self) -> bool:
-        """Return whether what waits is to be written now."""
+        """Return whether it is time to write."""
         if not self._waiting or self._error is not None or self._closed:
             return False
         by_number = self._flushing or len(self._waiting) >= SIZE

@@ -1,4 +1,4 @@
-"""Connections to a record: SQLite by default, any database that SQLAlchemy knows by its URL."""
+"""Connections to a record: SQLite by default, or any database URL that SQLAlchemy supports."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from dovetail_experiments.records import migrations
 from dovetail_experiments.records.schema import VERSION
 
 BUSY_SECONDS = 60.0
-"""How long to wait for another program that writes the same SQLite file."""
+"""Seconds to wait for another program that writes the same SQLite file."""
 
 _engines: weakref.WeakSet[sa.Engine] = weakref.WeakSet()
 _parents: list[sa.Pool] = []
-"""In a forked child: its parent's connections."""
+"""Connections of the parent process, kept alive in a forked child."""
 
 
 Url = str | sa.URL
-"""Of a database: as a user wrote it, or built."""
+"""Database URL, as text or parsed."""
 
 
 def url_of(path: Path) -> sa.URL:
@@ -33,12 +33,12 @@ def url_of(path: Path) -> sa.URL:
     >>> url_of(Path("feature%2Fx", "a?b.sqlite")).database
     'feature%2Fx/a?b.sqlite'
     """
-    # As text, a URL would lose what follows a ? and have its % decoded.
+    # As text, a URL would lose anything after a ? and have its % decoded.
     return sa.URL.create("sqlite", database=str(path))
 
 
 def shown(url: Url | Path) -> str:
-    """Return a URL as messages and pages show it: without the password, and a file by its path."""
+    """Return a URL for messages and pages: without its password; for a SQLite file, the path."""
     if isinstance(url, sa.URL):
         if url.get_backend_name() == "sqlite" and not url.query:
             return str(url.database)
@@ -48,14 +48,14 @@ def shown(url: Url | Path) -> str:
         return text
     try:
         parsed = sa.make_url(text)
-    except (sa.exc.ArgumentError, ValueError):  # a port that is not a number
+    except (sa.exc.ArgumentError, ValueError):  # the port is not a number
         return f"{text.partition('://')[0]}://***"
     host = parsed.host or ""
     if parsed.password is None and "password" not in parsed.query and "@" not in host:
         return text
     if "password" in parsed.query:
         parsed = parsed.update_query_dict({"password": "hidden"})
-    # A password with an @ should have been quoted.
+    # An @ in the password should have been quoted.
     return parsed.set(host=host.rpartition("@")[2]).render_as_string(hide_password=True)
 
 
@@ -82,14 +82,14 @@ def writing(url: Url) -> sa.Engine:
 
 
 def share(writer: sa.Engine) -> None:
-    """Let others read a SQLite file while it is written, without either waiting for the other."""
+    """Let other programs read a SQLite file while it is written, without blocking either side."""
     if writer.dialect.name == "sqlite":
         with writer.connect() as connection:
             _journal(connection.connection.dbapi_connection, "wal")
 
 
 def settle(url: Url) -> None:
-    """Leave a SQLite file that no program has open as one file, which can be read anywhere."""
+    """Merge a closed SQLite database into a single file, which can be read anywhere."""
     parsed = sa.make_url(url)
     if parsed.get_backend_name() == "sqlite" and Path(str(parsed.database)).is_file():
         with suppress(sqlite3.Error), closing(sqlite3.connect(str(parsed.database))) as connection:
@@ -97,7 +97,7 @@ def settle(url: Url) -> None:
 
 
 def _journal(connection: Any, mode: str) -> None:
-    """Set how SQLite keeps what a transaction changes, unless the file is in use."""
+    """Set SQLite's journal mode, unless the file is in use."""
     connection.execute("PRAGMA busy_timeout = 0")
     with suppress(sqlite3.OperationalError):
         connection.execute(f"PRAGMA journal_mode = {mode}").fetchall()
@@ -105,7 +105,7 @@ def _journal(connection: Any, mode: str) -> None:
 
 
 def reading(url: Url) -> sa.Engine:
-    """Open a record that exists; an older one is upgraded first.
+    """Open an existing record, after upgrading an older one.
 
     Raises:
         DovetailError: there is no record at the URL, or a newer version wrote it.
@@ -128,7 +128,7 @@ def reading(url: Url) -> sa.Engine:
 
 
 def engine(url: sa.URL, begin: str) -> sa.Engine:
-    """Return an engine whose transactions on SQLite start with ``begin``; nothing is opened yet."""
+    """Return an engine whose SQLite transactions start with ``begin``; nothing is opened yet."""
     if url.get_backend_name() != "sqlite":
         made = sa.create_engine(url)
         owned(made)
@@ -136,7 +136,7 @@ def engine(url: sa.URL, begin: str) -> sa.Engine:
     made = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
     owned(made)
 
-    # Python's sqlite3 begins transactions late and not before DDL; we begin them ourselves.
+    # Python's sqlite3 begins transactions late and not before DDL, so we begin them ourselves.
     @sa.event.listens_for(made, "connect")
     def _connect(connection: Any, _: Any) -> None:
         connection.isolation_level = None
@@ -149,13 +149,13 @@ def engine(url: sa.URL, begin: str) -> sa.Engine:
 
 
 def owned(made: sa.Engine) -> None:
-    """Have a forked child open connections of its own, and leave its parent's as they are."""
+    """Make forked children open their own connections and leave the parent's alone."""
     _engines.add(made)
 
 
 def _forked() -> None:
     for made in list(_engines):
-        _parents.append(made.pool)  # collected, its connections would be closed
+        _parents.append(made.pool)  # garbage collection would close its connections
         made.dispose(close=False)
 
 
@@ -164,7 +164,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def line(error: Exception) -> str:
-    """Return what a database says, in one line."""
-    if type(error) in (sa.exc.ArgumentError, ValueError):  # ValueError: of a port
+    """Return a database error as one line."""
+    if type(error) in (sa.exc.ArgumentError, ValueError):  # ValueError is about the port
         return "it is not the URL of a database, such as sqlite:///results.sqlite"
     return " ".join(str(getattr(error, "orig", None) or error).split())[:200]

@@ -1,4 +1,4 @@
-"""Episodes as rows: many are written at once, and read back a bounded number at a time."""
+"""Episodes as rows, written in bulk and read back a limited number at a time."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dovetail.protocol.seats import seated
 from dovetail_experiments.records import schema as s
 
 CHUNK = 5_000
-"""Episodes that are read at once."""
+"""Episodes per read."""
 
 Seating = tuple[Sequence[str], bool]
-"""The agents of a stage in the order of the file, and whether they change seats."""
+"""The agents of a stage in the order of the file, and whether they rotate through the seats."""
 
 
 def insert(
@@ -30,9 +30,9 @@ def insert(
     """Insert results into the tables ``episodes``, ``seats`` and ``measures``.
 
     Args:
-        connection: in a transaction that locks SQLite for writing.
+        connection: a connection in a transaction that locks SQLite for writing.
         given: results, each with the id of its stage.
-        seating: of each stage, by its id.
+        seating: the seating of each stage, by its id.
     """
     rows = [_row(stage, each) for stage, each in given]
     numbers = _inserted(connection, rows)
@@ -67,7 +67,7 @@ def insert(
 
 
 def _row(stage: int, episode: Episode) -> tuple[Any, ...]:
-    """Return the columns of ``episodes``, without the id."""
+    """Return a row of ``episodes``, without the id."""
     opening = ""
     if episode.opening:
         opening = msgspec.json.encode(episode.opening, enc_hook=repr).decode()
@@ -91,7 +91,7 @@ def _inserted(connection: sa.Connection, rows: Sequence[tuple[Any, ...]]) -> Seq
     key, *columns = s.episodes.columns
     match connection.dialect.name:
         case "sqlite":
-            # No other program writes now, and an id that is given counts as used.
+            # No other program writes now, and explicit ids count as used.
             query = "SELECT seq FROM sqlite_sequence WHERE name = 'episodes'"
             last = connection.exec_driver_sql(query).scalar() or 0
             numbers: Sequence[int] = range(last + 1, last + 1 + len(rows))
@@ -117,7 +117,7 @@ def _bulk(
     columns: Sequence[sa.Column[Any]],
     rows: list[tuple[Any, ...]],
 ) -> None:
-    """Insert rows by the fastest way that the database has."""
+    """Insert rows with the database's fastest method."""
     if not rows:
         return
     names = [each.name for each in columns]
@@ -141,12 +141,12 @@ def read(
     stage: int,
     again: bool | None = None,
 ) -> Iterator[Episode]:
-    """Yield the episodes of a stage, in the order in which they ended, few at a time.
+    """Yield the episodes of a stage in the order in which they ended, a chunk at a time.
 
     Args:
-        reading: opens a transaction, one for each chunk, since the reader may take long.
-        stage: its id.
-        again: only those that were played again, or only the others; None for all.
+        reading: opens a transaction, one for each chunk, since the caller may take long.
+        stage: the stage's id.
+        again: True for retried episodes only, False for the others; None for all.
     """
     last, more = 0, True
     while more:
@@ -172,7 +172,7 @@ def _chunk(
 
     def parts(table: sa.Table) -> Iterable[Any]:
         query = sa.select(table).where(table.c.episode.between(first, last))
-        if last - first >= len(rows):  # others wrote between them
+        if last - first >= len(rows):  # other episodes lie between them
             query = query.join(s.episodes, table.c.episode == e.id).where(e.stage == stage)
             if again is not None:
                 query = query.where(e.again if again else ~e.again)

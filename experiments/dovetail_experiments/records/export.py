@@ -1,4 +1,4 @@
-"""Write records into files for other programs: CSV, JSON lines, Parquet, and games as text."""
+"""Export records for other programs, as CSV, JSON lines or Parquet, and games as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dovetail_experiments.records.records import CHUNK, Records, plain
 
 Row = Mapping[str, Any]
 FORMATS = ("csv", "jsonl", "json", "parquet")
-"""The formats of rows."""
+"""Formats for rows."""
 
 
 def rows(
@@ -26,16 +26,16 @@ def rows(
     given: Iterable[Row],
     form: str | None = None,
 ) -> int:
-    """Write rows into a file; return how many.  Until all are written, an old file remains.
+    """Write rows to a file; return their number.  An old file remains until all rows are written.
 
     Args:
-        path: of the file.
-        columns: the names in their order, with the types of the values.
+        path: the file.
+        columns: the names in order, with the types of the values.
         given: the rows.
-        form: one of ``FORMATS``; None to take it from the name of the file.
+        form: one of ``FORMATS``; None for the format of the file's suffix.
 
     Raises:
-        DovetailError: the form is unknown, or the file cannot be written.
+        DovetailError: the format is unknown, or the file cannot be written.
     """
     form = form or path.suffix.removeprefix(".")
     if form not in FORMATS:
@@ -54,16 +54,16 @@ def rows(
 
 
 def shards(records: Records, folder: Path, columns: Sequence[str], where: Sequence[str]) -> int:
-    """Write the results of each finished stage into a Parquet file of its own; return how many
-    files are new.
+    """Write the results of each finished stage to its own Parquet file; return the number of new
+    files.
 
-    Files that are there already stay: a run in progress can be exported again and again.
+    Existing files are kept, so a run in progress can be exported repeatedly.
 
     Args:
         records: the record.
-        folder: for the files.
-        columns: only these; all if empty.
-        where: conditions, as of ``Records.rows``.
+        folder: the folder for the files.
+        columns: the columns to include; all if empty.
+        where: conditions, as for ``Records.rows``.
 
     Raises:
         DovetailError: a file cannot be written, or a column or condition is wrong.
@@ -106,7 +106,7 @@ def text(out: TextIO, columns: list[str], given: Iterable[Row], form: str) -> No
 
 
 def written(path: Path, write: Callable[[TextIO], None]) -> None:
-    """Write a text file with a function; until it is whole, an old file remains."""
+    """Write a text file with a function; an old file remains until the new one is complete."""
     with _replacing(path) as part, _text(part) as out:
         write(out)
 

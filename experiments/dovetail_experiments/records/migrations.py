@@ -1,4 +1,4 @@
-"""Bring the tables of a record to the present version, or refuse in one line."""
+"""Upgrade the tables of a record to the current version."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dovetail.protocol.seats import seated
 from dovetail_experiments.records import schema as s
 
 CHUNK = 5_000
-"""Rows that are converted at once."""
+"""Rows converted at a time."""
 
 
 def version(connection: sa.Connection) -> int:
-    """Return the version of a database's tables; 0 if it has none of ours."""
+    """Return the version of a database's tables; 0 if it has none of Dovetail's."""
     tables = sa.inspect(connection).get_table_names()
     if s.schema.name in tables:
         found = connection.execute(sa.select(s.schema.c.version)).scalar()
@@ -26,10 +26,10 @@ def version(connection: sa.Connection) -> int:
 
 
 def upgrade(connection: sa.Connection, url: str) -> None:
-    """Create the tables of an empty database, or bring those of an older version up to date.
+    """Create the tables of an empty database, or upgrade those of an older version.
 
-    All of it happens in the transaction of ``connection``: if anything fails, nothing has
-    changed.  Errors name the database by ``url``, which has no password.
+    Everything happens in the transaction of ``connection``, so a failure changes nothing.  Errors
+    refer to the database by ``url``, which must not contain a password.
 
     Raises:
         DovetailError: a newer version of Dovetail wrote the database, or a row is damaged.
@@ -69,7 +69,8 @@ def _views(connection: sa.Connection) -> None:
 
 
 def _from_1(connection: sa.Connection) -> None:
-    """Take seats and outcomes out of their JSON; version 1 named agents by type in each seat."""
+    """Move seats and outcomes from JSON into tables; version 1 recorded each seat's agent by
+    type."""
     for table in ("stages", "episodes", "executions", "states"):
         _run(connection, "ALTER TABLE {} RENAME TO {}", table, f"{table}_1")
     inspector = sa.inspect(connection)
@@ -137,7 +138,7 @@ def _from_1(connection: sa.Connection) -> None:
         connection.execute(sa.insert(s.seats), seats)
     for table in ("states", "episodes", "stages", "executions"):
         _run(connection, "DROP TABLE {}", f"{table}_1")
-    if connection.dialect.name == "postgresql":  # ids were given, so the counters do not know them
+    if connection.dialect.name == "postgresql":  # explicit ids do not advance the counters
         for table in ("executions", "stages", "episodes"):
             ids = s.metadata.tables[table].c.id
             highest = sa.select(sa.func.coalesce(sa.func.max(ids), 1)).scalar_subquery()
@@ -147,7 +148,7 @@ def _from_1(connection: sa.Connection) -> None:
 
 
 def _from_2(connection: sa.Connection) -> None:
-    """Add what says which code made an execution and a stage."""
+    """Add columns for the software that played an execution and a stage."""
     for column in ("revision", "python", "numpy", "numba"):
         _add(connection, s.executions.c[column])
     _add(connection, s.stages.c.software)
@@ -161,15 +162,14 @@ def _from_2(connection: sa.Connection) -> None:
 
 
 def _from_3(connection: sa.Connection) -> None:
-    """Add which attempt may write an execution, and have SQLite count ids, so that none is used
-    again."""
+    """Add the attempt that may write an execution, and make SQLite never reuse ids."""
     for column in (s.executions.c.attempt, s.executions.c.writer):
         _add(connection, column)
-    if connection.dialect.name != "sqlite":  # others count them anyway
+    if connection.dialect.name != "sqlite":  # others never reuse them
         return
     for view in s.VIEWS:
         _run(connection, "DROP VIEW IF EXISTS {}", view)
-    # Otherwise other tables' references follow the old table to its other name.
+    # Otherwise foreign keys of other tables would follow the renamed table.
     connection.execute(sa.text("PRAGMA legacy_alter_table = ON"))
     for table in (s.executions, s.stages, s.episodes):
         _counted(connection, table)
@@ -178,7 +178,7 @@ def _from_3(connection: sa.Connection) -> None:
 
 
 def _counted(connection: sa.Connection, table: sa.Table) -> None:
-    """Make a table of SQLite again, with ids that are counted, unless it has them."""
+    """Rebuild a SQLite table without reuse of ids, unless it has that already."""
     query = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = :name"
     made = str(connection.execute(sa.text(query), {"name": table.name}).scalar_one())
     if "AUTOINCREMENT" in made.upper():
@@ -196,14 +196,14 @@ def _counted(connection: sa.Connection, table: sa.Table) -> None:
 
 
 def _run(connection: sa.Connection, statement: str, *names: str) -> None:
-    """Execute a statement that SQLAlchemy has no builder for, with names quoted as the database
-    does."""
+    """Execute a statement that SQLAlchemy has no builder for, with names quoted for the
+    database."""
     quote = connection.dialect.identifier_preparer.quote_identifier
     connection.execute(sa.text(statement.format(*map(quote, names))))
 
 
 def _add(connection: sa.Connection, column: sa.Column[Any]) -> None:
-    """Add a column to its table, unless an earlier step has made the table with it."""
+    """Add a column to its table, unless an earlier step created the table with it."""
     table = column.table.name
     if column.name not in {each["name"] for each in sa.inspect(connection).get_columns(table)}:
         made = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
@@ -211,4 +211,4 @@ def _add(connection: sa.Connection, column: sa.Column[Any]) -> None:
 
 
 STEPS: dict[int, Callable[[sa.Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3}
-"""By version, what makes the next one of it."""
+"""Function that upgrades each version to the next."""

@@ -1,4 +1,4 @@
-"""Read a record: what was played, by whom, with which results and states.
+"""Read a record: the games played, their results, and the agents' states.
 
 >>> from dovetail_experiments.records.records import Records
 >>> with Records("out/connect_four_two_learners") as records:
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
     import polars  # type: ignore[import-not-found,unused-ignore]
 
 FILE = "results.sqlite"
-"""The name of the record in an experiment's folder."""
+"""Name of the record in an experiment's folder."""
 CHUNK = 10_000
-"""Rows that are in memory at once."""
+"""Maximum rows held in memory."""
 
 TABLES = (
     *("results", "executions", "settings", "stages", "seatings", "episodes", "seats", "measures"),
     "states",
 )
-"""The tables that can be read; ``results`` is a view."""
+"""Readable tables; ``results`` is a view."""
 
 MEANS = ("return", "score", "turns", "seconds", "value")
-"""Columns of which groups of rows have the means."""
+"""Columns that are averaged over groups of rows."""
 FILLED = ("return", "score", "value")
-"""Those that a row may lack."""
+"""Those of them that may be empty."""
 
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "!=": operator.ne,
@@ -79,11 +79,11 @@ class SavedState:
     seed: int
     agent: str
     type: str
-    """The agent's type; empty if the record does not know it."""
+    """The agent's type; empty if it is not recorded."""
     stage: int
     state: bytes
     parameters: dict[str, Any]
-    """The agent's."""
+    """The agent's parameters."""
 
 
 class Records(Closing):
@@ -121,19 +121,18 @@ class Records(Closing):
         self._engine.dispose()
 
     def connection(self) -> AbstractContextManager[sa.Connection]:
-        """Return a transaction, for queries of your own with SQLAlchemy."""
+        """Return a transaction for your own SQLAlchemy queries."""
         return self._engine.begin()
 
     def columns(self, table: str = "results") -> list[str]:
-        """Return the columns of a table that can be read; ``states`` has sizes in place of
-        bytes."""
+        """Return the columns of a table; ``states`` has sizes instead of bytes."""
         names = [each.name for each in self._table(table).columns]
         return ["bytes" if name == "state" and table == "states" else name for name in names]
 
     def types(
         self, table: str = "results", *, columns: Sequence[str] = (), by: Sequence[str] = ()
     ) -> dict[str, type]:
-        """Return the types of the values of ``rows``, by column."""
+        """Return the types of the values in ``rows``, by column."""
         source = self._table(table)
         names = list(by or columns) or self.columns(table)
         found = {name: self._column(source, name).type.python_type for name in names}
@@ -158,15 +157,15 @@ class Records(Closing):
 
         Args:
             table: one of ``TABLES``.
-            columns: only these, in this order.
+            columns: the columns to return, in this order; all if empty.
             where: conditions such as ``agent=td`` or ``trained>=1000``; all must hold.
-            by: instead of rows, groups by these columns with ``count`` (their number), the means of
-                ``return``, ``score``, ``turns``, ``seconds`` and ``value`` that the table has, and
-                as ``with_score`` and so on the number of rows that have one.
-            limit: the number of rows at most.
+            by: columns to group by. Each group has ``count``, the means of ``return``, ``score``,
+                ``turns``, ``seconds`` and ``value`` where the table has them, and ``with_score``
+                etc. with the number of rows that have one.
+            limit: the maximum number of rows.
 
         Raises:
-            DovetailError: there is no such table or column, or a condition has the wrong form.
+            DovetailError: there is no such table or column, or a condition is malformed.
         """
         source = self._table(table)
         found = [self._column(source, name) for name in columns]
@@ -177,7 +176,7 @@ class Records(Closing):
                 for name in MEANS
                 if name in source.columns and name not in by
             ]
-            # A mean is over the rows that have a value: of how many, a reader must see.
+            # A mean covers the rows with a value, so readers need their number.
             filled = [
                 sa.func.count(source.columns[name]).label(f"with_{name}")
                 for name in FILLED
@@ -204,7 +203,7 @@ class Records(Closing):
                 ) from None
 
     def pandas(self, table: str = "results", **selection: Any) -> pandas.DataFrame:
-        """Return rows as a pandas frame; ``selection`` as of ``rows``."""
+        """Return rows as a pandas frame; ``selection`` is as for ``rows``."""
         module = needed("pandas")
         columns = list(selection.get("columns") or self.columns(table))
         frame: pandas.DataFrame = module.DataFrame.from_records(
@@ -214,7 +213,7 @@ class Records(Closing):
         return frame
 
     def polars(self, table: str = "results", **selection: Any) -> polars.DataFrame:
-        """Return rows as a polars frame; ``selection`` as of ``rows``."""
+        """Return rows as a polars frame; ``selection`` is as for ``rows``."""
         module = needed("polars")
         columns = list(selection.get("columns") or self.columns(table))
         frame: polars.DataFrame = module.DataFrame(
@@ -225,7 +224,7 @@ class Records(Closing):
         return frame
 
     def states(self, execution: int | None = None) -> list[SavedState]:
-        """Return what the learners became, of one execution or of all, the oldest first."""
+        """Return the learners' states, of one execution or of all, oldest first."""
         e, t = s.executions, s.states
         query = (
             sa.select(t, e.c.variant, e.c.seed, e.c.file)
@@ -251,7 +250,7 @@ class Records(Closing):
             ]
 
     def state(self, agent: str, execution: int | None = None) -> SavedState:
-        """Return the state of an agent of the experiment, of the last execution that has one.
+        """Return an agent's state, from the last execution that has one.
 
         Raises:
             DovetailError: no execution has one.
@@ -308,7 +307,7 @@ class Records(Closing):
 
 
 def read_state(text: str) -> bytes:
-    """Return a saved state: the bytes of a file, or of an agent of an experiment.
+    """Read a saved state from a file or from the record of an experiment.
 
     Args:
         text: a path, or ``WHERE:AGENT`` or ``WHERE:AGENT@EXECUTION`` with the folder or database of
@@ -333,7 +332,7 @@ def read_state(text: str) -> bytes:
 
 
 def saved(where: Where, name: str) -> SavedState:
-    """Return the state that ``AGENT`` or ``AGENT@EXECUTION`` names in a record."""
+    """Return the state of ``AGENT`` or ``AGENT@EXECUTION`` in a record."""
     agent, at, number = name.partition("@")
     if at and not number.isdecimal():
         raise DovetailError(f"{name!r}: expected the number of an execution after @")
@@ -355,5 +354,5 @@ def _exists(url: database.Url) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as files can hold it: None for what is not a finite number."""
+    """Return a value that files can hold: None for non-finite numbers."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,4 +1,4 @@
-"""Play a recorded episode again, by the environment that is installed here."""
+"""Replay recorded episodes with the installed environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dovetail.protocol.journal import EpisodeRecord
 
 
 def environment(record: EpisodeRecord) -> Environment:
-    """Make the environment of a record; its name is only looked up, never imported.
+    """Create the environment of a record; its name is only looked up, never imported.
 
     Raises:
         DovetailError: no environment of that name is installed, or it refuses the configuration.
@@ -22,12 +22,12 @@ def environment(record: EpisodeRecord) -> Environment:
 
 
 def replay(record: EpisodeRecord) -> Iterator[tuple[Environment, Turn]]:
-    """Yield the environment and its turn before the first action and after each turn.
+    """Yield the environment and its turn, before the first action and after each turn.
 
-    The environment is the same object each time, and is cleaned up when the iterator ends.
+    It is the same object each time, and is cleaned up when the iterator ends.
 
     Raises:
-        DovetailError: as ``environment``, or it plays differently, as another version may.
+        DovetailError: as for ``environment``; or the replay differs, as it may in another version.
     """
     made = environment(record)
     try:

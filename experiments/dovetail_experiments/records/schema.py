@@ -1,6 +1,6 @@
-"""The tables of the record, and the view that most questions need; docs/records.md describes them.
+"""The tables of the record, and the view for most queries; docs/records.md describes them.
 
-A change of a table is a new version: raise ``VERSION`` and add a step to ``migrations``.
+To change a table, raise ``VERSION`` and add a step to ``migrations``.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 VERSION = 4
-"""Of this form.  Version 1 kept seats and outcomes as JSON, and no version; 2 did not know which
-code made a stage; 3 used ids again and did not know which attempt may write."""
+"""Version of the tables. Version 2 replaced JSON seats and outcomes by tables, 3 added the software
+of stages, 4 the writing attempt and ids that are never reused."""
 
 metadata = sa.MetaData()
 
 schema = sa.Table("dovetail_schema", metadata, sa.Column("version", sa.Integer, primary_key=True))
-"""One row: the version of the tables."""
+"""A single row with the version of the tables."""
 
 executions = sa.Table(
     "executions",
@@ -37,10 +37,10 @@ executions = sa.Table(
     sa.Column("writer", sa.String, nullable=False, server_default=""),
     sqlite_autoincrement=True,
 )
-"""An experiment file played once, with one seed; times in seconds since 1970, UTC.
+"""An experiment file played once, with one seed; times are in seconds since 1970, UTC.
 
-Only the last ``attempt`` to play it may write, which is that of ``writer``.  SQLite would give an
-id that was deleted to the next row, unless it counts: a writer's id must never become another's.
+Only the latest ``attempt``, by ``writer``, may write it.  SQLite would reuse the id of a deleted
+row without AUTOINCREMENT, but a writer's id must never become another's.
 """
 
 settings = sa.Table(
@@ -68,9 +68,9 @@ stages = sa.Table(
     sa.Column("software", sa.String, nullable=False, server_default=""),
     sqlite_autoincrement=True,
 )
-"""A stretch of a phase, or one playing of an evaluation after ``trained`` learning episodes.
+"""Part of a phase, or one run of an evaluation, after ``trained`` learning episodes.
 
-``software`` says what played it: a resumed execution may have stages of several versions.
+``software`` is the version that played it; stages of a resumed execution may differ.
 """
 
 seatings = sa.Table(
@@ -80,7 +80,7 @@ seatings = sa.Table(
     sa.Column("place", sa.Integer, primary_key=True),
     sa.Column("agent", sa.String, nullable=False),
 )
-"""The agents of a stage in the order of the file; with ``rotate`` they change seats."""
+"""The agents of a stage in the order of the file; with ``rotate`` they rotate through the seats."""
 
 episodes = sa.Table(
     "episodes",
@@ -99,7 +99,7 @@ episodes = sa.Table(
     sa.Column("opening", sa.String, nullable=False, server_default=""),
     sqlite_autoincrement=True,
 )
-"""One episode; those with ``again`` were interrupted and played again under the same number."""
+"""One episode; those with ``again`` were interrupted and retried under the same number."""
 
 seats = sa.Table(
     "seats",
@@ -118,7 +118,7 @@ seats = sa.Table(
     sa.Column("refused", sa.Integer, nullable=False, server_default="0"),
     sqlite_with_rowid=False,
 )
-"""The results of one seat in one episode; ``score`` is its part of the outcome, if there is one."""
+"""The results of one seat in one episode; ``score`` is its part of the outcome, if any."""
 
 measures = sa.Table(
     "measures",
@@ -129,7 +129,7 @@ measures = sa.Table(
     sa.Column("value", sa.Float),
     sqlite_with_rowid=False,
 )
-"""The agents' measures: the mean over the episode, NULL where it is not finite."""
+"""The agents' measures: the mean over the episode, NULL if it is not finite."""
 
 states = sa.Table(
     "states",
@@ -140,7 +140,7 @@ states = sa.Table(
     sa.Column("state", sa.LargeBinary, nullable=False),
     sa.Column("saved", sa.Float),
 )
-"""The last saved state of each learner, after the stage of that number."""
+"""The latest saved state of each learner, and the number of the stage before it."""
 
 RESULTS = """
 CREATE VIEW results AS

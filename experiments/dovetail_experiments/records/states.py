@@ -1,7 +1,7 @@
-"""Saved states of learners: compared, checked, and put back into a record.
+"""Saved states of learners: compare, check and replace them.
 
-A state is in its agent's own format.  What reads as MessagePack or JSON is compared value by value;
-nothing in it is ever executed.
+A state has its agent's own format.  MessagePack and JSON are compared value by value; nothing in a
+state is ever executed.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from dovetail_experiments.records import schema as s
 from dovetail_experiments.records.records import SavedState, url_of
 
 SHOWN = 40
-"""Differences that are listed."""
+"""Maximum differences listed."""
 FEW = 20
-"""Entries of a table, or elements of a list, that are listed if they differ; more are summed up."""
+"""Maximum entries of a table, or elements of a list, whose differences are listed; more are summed
+up."""
 MOST = 2**30
-"""Bytes of an array up to which its numbers are compared; of longer ones, the bytes as they were
-saved."""
+"""Maximum bytes of an array whose numbers are compared; longer ones are compared as saved bytes."""
 
 
 def differences(one: bytes, other: bytes) -> list[str]:
-    """Return how two states differ, a line each; empty if they are equal."""
+    """Return the differences of two states, one per line; empty if they are equal."""
     if one == other:
         return []
     try:
@@ -55,7 +55,7 @@ def check(saved: SavedState, state: bytes, name: str) -> None:
     """Check that an agent of the type of ``saved`` loads ``state``, if the type is installed.
 
     Raises:
-        DovetailError: it does not: the state is of another agent, or damaged.
+        DovetailError: the state is of another agent, or damaged.
     """
     try:
         kind = plugins.find("agent", saved.type)
@@ -74,7 +74,7 @@ def check(saved: SavedState, state: bytes, name: str) -> None:
 
 
 def replace(where: str | Path, saved: SavedState, state: bytes) -> None:
-    """Put a state into a record in place of ``saved``."""
+    """Replace ``saved`` in a record by another state."""
     engine = database.writing(url_of(where))
     mine = (s.states.c.execution == saved.execution) & (s.states.c.agent == saved.agent)
     try:
@@ -129,8 +129,7 @@ def _differ(path: str, one: Any, other: Any) -> Iterator[str]:
 
 
 def _entries(path: str, one: dict[Any, Any], other: dict[Any, Any]) -> Iterator[str]:
-    """Yield a line for each entry that differs if they are few, and one line for all of them
-    otherwise."""
+    """Yield a line for each entry that differs, or a single summary if there are many."""
     lines: list[str] = []
     only, apart, known = [0, 0], 0.0, 0
     both = one.keys() & other.keys()
@@ -162,7 +161,7 @@ def _order(key: Any) -> tuple[int, Any]:
 
 
 def _apart(one: Any, other: Any) -> float | None:
-    """Return the largest difference of the numbers in two values; None if they have none to
+    """Return the largest difference between numbers in two values; None if there are none to
     compare."""
     first, second = _array(one), _array(other)
     if first is not None and second is not None:
@@ -198,22 +197,22 @@ def _array(value: Any) -> np.ndarray[Any, Any] | None:
 
 
 def _saved_array(dtype: Any, shape: Any, data: Any, packed: Any) -> np.ndarray[Any, Any] | None:
-    """Return an array as ``peer.agents.saving`` packs it; None if it is something else."""
+    """Return an array in the format of ``learning.saving``; None for anything else."""
     try:
         kind = np.dtype(str(dtype))
         size = math.prod(shape) * kind.itemsize
-        # A negative size would not limit what few compressed bytes become.
+        # A negative size would not limit decompression.
         if kind.kind not in "biuf" or min(shape, default=0) < 0 or size > MOST:
             return None
         raw = zlib.decompressobj().decompress(data, size + 1) if packed else data
         return np.frombuffer(raw, kind).reshape(shape)
-    except (ValueError, TypeError, SyntaxError, zlib.error):  # numpy parses what a dtype says
+    except (ValueError, TypeError, SyntaxError, zlib.error):  # numpy parses the dtype's text
         return None
 
 
 def _table(saved: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a table by state and action, as ``general.q_learning.table`` saves it; None if it is
-    something else."""
+    """Return a table by state and action in the format of ``general.q_learning.table``; None for
+    anything else."""
     if saved.keys() != {"actions", "states", "keys", "places", "values", "visits"}:
         return None
     keys, actions = saved["keys"], saved["actions"]

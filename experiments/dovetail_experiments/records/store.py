@@ -1,4 +1,4 @@
-"""The store: writes results into a record, and reads back what a resumed experiment needs."""
+"""The store: writes results to a record, and reads back the state of a resumed experiment."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from dovetail_experiments.records.records import Records
 
 
 class TakenOver(DovetailError):
-    """Another attempt to play an execution has begun; this one may not write any more."""
+    """Another attempt to play an execution has started, so this one may no longer write."""
 
 
 class Store:
-    """A store open for writing; results are on disk about a second after they came.
+    """A store open for writing; results reach the disk after about a second.
 
-    A thread writes them, many at once; while many wait, ``add`` waits, too.
+    A thread writes them in batches; if too many are waiting, ``add`` blocks.
 
-    An execution has one writer at a time: the store that began it, or that last took it over.  Each
-    transaction that writes checks that first, and raises ``TakenOver`` if another has taken over.
+    An execution has one writer at a time: the store that started it or last took it over.  Each
+    writing transaction checks this first, and raises ``TakenOver`` if another store has taken over.
 
     Raises:
         DovetailError: there is no database at the URL, or a newer version of Dovetail wrote it.
@@ -45,14 +45,14 @@ class Store:
         self.url = url
         self._owner = Owner()
         self._lock = threading.RLock()
-        """Of the one transaction that writes."""
+        """Held during the only writing transaction."""
         self._results = BatchWriter(self._write, TakenOver)
         self._seating: dict[int, episodes.Seating] = {}
         self._labels: dict[int, str] = {}
         self._executions: dict[int, int] = {}
-        """By stage."""
+        """Execution of each stage."""
         self._attempts: dict[int, int] = {}
-        """By execution that this store writes or wrote, the number of its attempt."""
+        """Attempt of each execution that this store writes or wrote."""
         self._engine = database.writing(url)
         database.share(self._engine)
 
@@ -67,17 +67,17 @@ class Store:
         variant: str = "",
         settings: Mapping[str, str] | None = None,
     ) -> int:
-        """Record that an experiment starts, which this store then writes; return the execution's
+        """Record the start of an experiment, to be written by this store; return the execution's
         number.
 
         Args:
-            name: the experiment's.
+            name: the experiment's name.
             file: the experiment as JSON, with all its settings.
-            seed: its master seed.
-            number: of the execution, of those that were reserved; the next one if None.
-            trial: its number in a sweep or among repeats; None if it is alone.
-            variant: what a sweep calls its settings.
-            settings: what a sweep set, by key of the file.
+            seed: the experiment's master seed.
+            number: the execution's number, if reserved; None for the next free one.
+            trial: its number in a sweep or among repeats; None for a single execution.
+            variant: the settings of a sweep as text.
+            settings: the settings of a sweep, by key of the file.
         """
         made = provenance.here()
         row = sa.insert(s.executions).values(
@@ -111,7 +111,7 @@ class Store:
         return execution
 
     def reserve(self, count: int) -> list[int]:
-        """Return numbers for executions that begin later; no other execution gets them."""
+        """Reserve numbers for executions that start later; return them."""
         empty = sa.insert(s.executions).values(name="", file="", seed=0, started=0.0)
         found = []
         with self._writing() as connection:  # no one sees the rows
@@ -123,15 +123,14 @@ class Store:
         return found
 
     def take(self, execution: int) -> int:
-        """Take an execution over from those who wrote it before; return the number of this
-        attempt."""
+        """Take over an execution from earlier writers; return the number of this attempt."""
         with self._writing() as connection:
             return self._take(connection, execution)
 
     def withdraw(self, execution: int) -> bool:
-        """Remove an execution of which no episode was played, as if it had not begun; return
-        whether."""
-        if execution not in self._attempts:  # it did not begin
+        """Remove an execution without episodes, as if it had never started; return whether it was
+        removed."""
+        if execution not in self._attempts:  # it never started
             return True
         self.flush()
         of_it = sa.select(s.stages.c.id).where(s.stages.c.execution == execution)
@@ -158,19 +157,19 @@ class Store:
         return attempt
 
     def _check(self, connection: sa.Connection, execution: int) -> None:
-        """Check, before a change in the same transaction, that this attempt may write an execution.
+        """Check within a transaction that this attempt may write an execution.
 
-        One that this store did not write before is taken over.
+        An execution that this store has not written before is taken over.
 
         Raises:
-            TakenOver: another attempt has begun since.
+            TakenOver: another attempt has started since.
         """
         mine = self._attempts.get(execution)
         if mine is None:
             self._take(connection, execution)
             return
         c = s.executions.c
-        # Locked where the database has such locks: who takes over waits for the end of this change.
+        # Row locks, where available, make a takeover wait for the end of this change.
         query = sa.select(c.attempt, c.writer).where(c.id == execution).with_for_update()
         row = connection.execute(query).first()
         if row is None or row.attempt != mine:
@@ -188,7 +187,7 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
-        """Open a transaction for a change; if it fails, nothing was taken over."""
+        """Open a transaction for a change; if it fails, takeovers in it are undone."""
         with self._lock:
             attempts = dict(self._attempts)
             try:
@@ -203,18 +202,17 @@ class Store:
                 raise
 
     def unfinished(self, name: str, file: str) -> int | None:
-        """Return the last execution of exactly this file that did not finish, if there is one."""
+        """Return the last unfinished execution of exactly this file; None if there is none."""
         return next((number for number, done in self._like(name, file) if not done), None)
 
     def started(self, execution: int) -> float:
-        """Return when an execution began."""
+        """Return the start time of an execution."""
         query = sa.select(s.executions.c.started).where(s.executions.c.id == execution)
         with self._reading() as connection:
             return float(connection.execute(query).scalar_one())
 
     def interrupted(self, name: str) -> tuple[int, str] | None:
-        """Return the last execution of a name that did not finish, if there is one, and its
-        file."""
+        """Return the last unfinished execution with a name, and its file; None if there is none."""
         query = (
             sa.select(s.executions.c.id, s.executions.c.file)
             .where(s.executions.c.name == name)
@@ -226,8 +224,8 @@ class Store:
         return None if row is None else (int(row.id), str(row.file))
 
     def latest(self, name: str) -> tuple[int, str] | None:
-        """Return the last finished execution of a name that is not part of a sweep, and its
-        file."""
+        """Return the last finished execution with a name, outside sweeps, and its file; None if
+        there is none."""
         query = (
             sa.select(s.executions.c.id, s.executions.c.file)
             .where(s.executions.c.name == name)
@@ -240,7 +238,7 @@ class Store:
         return None if row is None else (int(row.id), str(row.file))
 
     def finished_rows(self, execution: int) -> list[tuple[str, str, int, int]]:
-        """Return kind, name, trained episodes and id of the finished stages of an execution, in
+        """Return kind, name, trained episodes and id of an execution's finished stages, in
         order."""
         c = s.stages.c
         query = (
@@ -253,7 +251,7 @@ class Store:
             return [(r.kind, r.name, r.trained, r.id) for r in connection.execute(query)]
 
     def software(self, execution: int) -> list[str]:
-        """Return the software that played the stages of an execution, in their order, each once."""
+        """Return the software versions that played an execution's stages, in order, each once."""
         query = (
             sa.select(s.stages.c.software)
             .where(s.stages.c.execution == execution)
@@ -263,7 +261,7 @@ class Store:
             return list(dict.fromkeys(connection.execute(query).scalars()))
 
     def made(self, stage: int) -> str:
-        """Return the software that played a stage; empty if it is not recorded."""
+        """Return the software version that played a stage; empty if it is not recorded."""
         with self._reading() as connection:
             return str(
                 connection.execute(
@@ -272,12 +270,12 @@ class Store:
             )
 
     def last(self, name: str, file: str) -> tuple[int, bool] | None:
-        """Return the last execution of exactly this file, and whether it finished, if there is
-        one."""
+        """Return the last execution of exactly this file, and whether it finished; None if there is
+        none."""
         return next(self._like(name, file), None)
 
     def _like(self, name: str, file: str) -> Iterator[tuple[int, bool]]:
-        """Yield the executions of a file, the last first; the order of its keys does not matter."""
+        """Yield the executions of a file, latest first; the order of its keys does not matter."""
         query = (
             sa.select(s.executions.c.id, s.executions.c.finished, s.executions.c.file)
             .where(s.executions.c.name == name)
@@ -289,7 +287,7 @@ class Store:
         return ((row.id, row.finished is not None) for row in rows if _values(row.file) == values)
 
     def finished_stages(self, execution: int) -> dict[int, int]:
-        """Return the finished stages of an execution: number in the schedule, and id."""
+        """Return the ids of an execution's finished stages, by their number in the schedule."""
         query = (
             sa.select(s.stages.c.number, s.stages.c.id)
             .where(s.stages.c.execution == execution)
@@ -299,7 +297,7 @@ class Store:
             return {row.number: row.id for row in connection.execute(query)}
 
     def entered(self, name: str, file: str, trial: int | None) -> int | None:
-        """Return the finished execution of exactly this file as this trial, if there is one."""
+        """Return the finished execution of exactly this file and trial; None if there is none."""
         done = [number for number, finished in self._like(name, file) if finished]
         query = sa.select(s.executions.c.id).where(
             s.executions.c.id.in_(done), s.executions.c.trial.is_not_distinct_from(trial)
@@ -308,13 +306,12 @@ class Store:
             return connection.execute(query).scalars().first()
 
     def enter(self, source: Records, row: Mapping[str, Any], also: Callable[[int], object]) -> int:
-        """Copy an execution of another record with all that it has, whole or not at all; return
-        its number here.
+        """Copy a complete execution from another record in one transaction; return its number here.
 
         Args:
             source: the other record.
-            row: of its table ``executions``.
-            also: called with the number before the copy counts.
+            row: the execution's row in its table ``executions``.
+            also: called with the new number before the copy is committed.
         """
         of_it = [f"execution={row['id']}"]
 
@@ -364,19 +361,19 @@ class Store:
         *,
         keep: bool = False,
     ) -> int:
-        """Record that a stage starts; delete what an interrupted attempt left.
+        """Record the start of a stage; delete leftovers of an interrupted attempt.
 
         Args:
-            execution: its number.
-            number: of the stage in the schedule.
-            kind: of the stage.
-            name: of the stage.
-            trained: learning episodes before it.
-            agents: in the order of the file.
-            rotate: whether they change seats.
-            software: what played the stage; empty if this program does.
-            keep: True to keep those results of an interrupted attempt that count, if the same
-                software played them.
+            execution: the execution's number.
+            number: the stage's number in the schedule.
+            kind: the stage's kind.
+            name: the stage's name.
+            trained: the number of learning episodes before it.
+            agents: the agents in the order of the file.
+            rotate: whether they rotate through the seats.
+            software: the version that played the stage; empty for this program's.
+            keep: True to keep the results of an interrupted attempt that count, if the same
+                software version played them.
         """
         software = software or str(provenance.here())
         old = sa.select(s.stages.c.id, s.stages.c.attempt, s.stages.c.software).where(
@@ -430,22 +427,22 @@ class Store:
         return stage
 
     def label(self, stage: int) -> str:
-        """Return what the journal calls a stage that was begun: execution, number and attempt."""
+        """Return the journal's label for a started stage: execution, number and attempt."""
         return self._labels[stage]
 
     def add(self, stage: int, episode: Episode) -> None:
-        """Add a result; it is written soon, together with others.
+        """Add a result, to be written in the next batch.
 
         Raises:
-            DovetailError: the database refused an earlier one; nothing that was added is lost.
+            DovetailError: the database refused an earlier one; added results are kept.
         """
         self._results.add((stage, episode))
 
     def flush(self) -> None:
-        """Write what was added.
+        """Write all added results.
 
         Raises:
-            DovetailError: the database refuses; nothing that was added is lost.
+            DovetailError: the database refused; added results are kept.
         """
         self._results.flush()
 
@@ -458,7 +455,7 @@ class Store:
     def finish_stage(
         self, execution: int, number: int, stage: int, saved: dict[str, bytes]
     ) -> None:
-        """Record in one transaction that a stage is over, with its learners' states."""
+        """Record the end of a stage with its learners' states, in one transaction."""
         self.flush()
         now = time.time()
         with self._writing() as connection:
@@ -470,13 +467,13 @@ class Store:
             )
 
     def keep(self, execution: int, agent: str, state: bytes) -> None:
-        """Record a state that belongs to no stage, such as a learner's first."""
+        """Record a state that belongs to no stage, such as a learner's initial one."""
         with self._writing() as connection:
             self._check(connection, execution)
             _save(connection, execution, agent, -1, state, time.time())
 
     def finish(self, execution: int) -> None:
-        """Record that an experiment is over."""
+        """Record the end of an experiment."""
         self.flush()
         mine = s.executions.c.id == execution
         with self._writing() as connection:
@@ -492,22 +489,23 @@ class Store:
             return {agent: bytes(state) for agent, state in connection.execute(query)}
 
     def results(self, stage: int, *, again: bool | None = None) -> Iterator[Episode]:
-        """Yield the episodes of a stage, in the order in which they ended, few at a time.
+        """Yield the episodes of a stage in the order in which they ended, a chunk at a time.
 
         Args:
-            stage: its id.
-            again: only those that were played again, or only the others; None for all.
+            stage: the stage's id.
+            again: True for retried episodes only, False for the others; None for all.
         """
         return episodes.read(self._reading, stage, again)
 
     def kept(self, stage: int) -> Iterator[int]:
-        """Yield the indexes of the episodes of a stage that have a result that counts, in order."""
+        """Yield the indices of the episodes of a stage with a result that counts, in order."""
         with self._reading() as connection:
             found = connection.execution_options(yield_per=episodes.CHUNK).execute(_final(stage))
             yield from found.scalars()
 
     def close(self) -> None:
-        """Write what is pending and close; in a forked child what is pending is its parent's."""
+        """Write pending results and close; in a forked child, leave pending results to the
+        parent."""
         if not self._owner.here:
             return
         try:
@@ -518,14 +516,14 @@ class Store:
 
 
 def _values(file: str) -> Any:
-    """Return what a file as JSON says; the text itself if it is none."""
+    """Return the contents of a JSON text; if it is not JSON, the text itself."""
     with suppress(msgspec.DecodeError):
         return msgspec.json.decode(file)
     return file
 
 
 def _final(stage: int) -> sa.Select[Any]:
-    """Select the indexes of the episodes of a stage that have a result that counts, in order."""
+    """Select the indices of the episodes of a stage with a result that counts, in order."""
     e = s.episodes.c
     of_stage = sa.select(e.number).where(e.stage == stage, e.scored, ~e.again)
     return of_stage.distinct().order_by(e.number)
@@ -543,7 +541,7 @@ def _remove(connection: sa.Connection, stage: int, which: sa.ColumnElement[bool]
 def _save(
     connection: sa.Connection, execution: int, agent: str, stage: int, state: bytes, now: float
 ) -> None:
-    """Put a state in the place of an agent's last one."""
+    """Replace an agent's latest state."""
     mine = (s.states.c.execution == execution) & (s.states.c.agent == agent)
     connection.execute(sa.delete(s.states).where(mine))
     connection.execute(

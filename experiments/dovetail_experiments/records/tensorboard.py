@@ -1,4 +1,4 @@
-"""Write a record as logs for TensorBoard: learning curves, and what agents measured."""
+"""Write a record as TensorBoard logs: learning curves and the agents' measures."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from dovetail_experiments.records import schema as s
 from dovetail_experiments.records.records import Records
 
 MARK = "dovetail.txt"
-"""A file in each folder of logs, so that only our own are written again."""
+"""File that marks our folders of logs, as only these may be overwritten."""
 
 
 def write(records: Records, logdir: Path) -> Iterator[tuple[Path, int]]:
-    """Write the logs of each execution into a folder of its own; yield it with its number of
+    """Write the logs of each execution to its own folder; yield the folder and its number of
     values.
 
-    Steps of evaluations are the learning episodes before them; those of measures are the episodes
-    of the execution's learning phases.  Logs that were written before are replaced.
+    The step of an evaluation is the number of learning episodes before it, that of a measure the
+    episode in the learning phases.  Earlier logs are replaced.
 
     Args:
         records: the record.
@@ -48,7 +48,7 @@ def write(records: Records, logdir: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _values(records: Records, execution: int) -> Iterator[tuple[str, float, int]]:
-    """Yield names, values and steps: first of evaluations, then of measures."""
+    """Yield names, values and steps: evaluations first, then measures."""
     where = [f"execution={execution}"]
     keys = ["played", "agent", "trained"]
     for row in records.rows(by=keys, where=[*where, "kind=evaluation"]):
@@ -77,7 +77,7 @@ def _values(records: Records, execution: int) -> Iterator[tuple[str, float, int]
 
 
 def _cleared(folder: Path) -> None:
-    """Make a folder empty, if it is new or of earlier logs."""
+    """Empty a folder that is new or has earlier logs."""
     if folder.exists() and any(folder.iterdir()) and not (folder / MARK).exists():
         raise DovetailError(f"{folder} has other files; choose another LOGDIR or remove them")
     folder.mkdir(parents=True, exist_ok=True)

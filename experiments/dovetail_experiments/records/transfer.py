@@ -1,6 +1,6 @@
-"""Finished stages as bytes: from the store of the machine that played them to the one that counts.
+"""Finished stages as bytes, for transfer from the store of the machine that played them.
 
-A stage is cut into parts of limited size; it counts at its end only when its last part is there.
+A stage is split into parts of limited size, and counts only once its last part has arrived.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from dovetail_experiments.records.records import Records
 from dovetail_experiments.records.store import Store
 
 MOST = 10_000
-"""Episodes in a part."""
+"""Maximum episodes in a part."""
 
 
 class StagePart(Struct, frozen=True):
     """A part of a finished stage."""
 
     number: int
-    """Of the stage in the schedule."""
+    """The stage's number in the schedule."""
     kind: str
     name: str
     trained: int
     agents: list[str]
     rotate: bool
     software: str
-    """The software that played it."""
+    """Software version that played it."""
     episodes: list[Episode]
     states: dict[str, bytes]
-    """The learners' after the stage, by name; with its last part."""
+    """The learners' states after the stage, by name; only in its last part."""
     kept: dict[str, bytes]
-    """States of the execution that belong to no stage; with its last part."""
+    """States of the execution that belong to no stage; only in its last part."""
     first: bool
     last: bool
 
@@ -45,9 +45,9 @@ class Sender:
     """Reads finished stages from a store, each once.
 
     Args:
-        url: of the store.
-        execution: its number there.
-        known: the stages that the receiver has.
+        url: the store's URL.
+        execution: the execution's number there.
+        known: the stages that the receiver already has.
     """
 
     def __init__(self, url: database.Url, execution: int, known: set[int]) -> None:
@@ -100,11 +100,11 @@ class Sender:
 
 
 class Receiver:
-    """Enters stages that another machine has played into a store.
+    """Adds stages played on another machine to a store.
 
     Args:
-        store: open for writing.
-        execution: its number there.
+        store: a store open for writing.
+        execution: the execution's number there.
     """
 
     def __init__(self, store: Store, execution: int) -> None:
@@ -113,10 +113,10 @@ class Receiver:
         self._row = 0
 
     def take(self, data: bytes) -> StagePart:
-        """Enter a part; return it.
+        """Add a part; return it.
 
         Raises:
-            DovetailError: the store refuses.
+            DovetailError: the store refuses it.
         """
         part = msgspec.msgpack.decode(data, type=StagePart)
         if part.first:

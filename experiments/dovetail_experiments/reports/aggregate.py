@@ -1,10 +1,10 @@
-"""Statistics over the runs of a method: means, interquartile means, bootstrap bands,
-comparisons.  Pure.
+"""Statistics over runs of a method: means, interquartile means, bootstrap intervals, comparisons.
+Pure.
 
-The unit is the run, that is the seed of a whole training, never the episode.  Definitions are those
-of Agarwal and others, "Deep reinforcement learning at the edge of the statistical precipice"
-(2021), as in their library rliable; the tests compare both.  Matrices have a row for each run and a
-column for each task.
+The unit is the run (the seed of a complete training), never the episode.  Definitions follow
+Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice" (2021), as in
+their library rliable; the tests compare both.  Matrices have a row for each run and a column for
+each task.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ Matrix = NDArray[np.float64]
 Statistic = Callable[[Matrix], float]
 
 RESAMPLES = 2_000
-"""Bootstrap samples of a band."""
+"""Bootstrap samples for an interval."""
 FEW = 5
-"""Runs below which no bootstrap is made: it would be far too narrow."""
+"""Minimum runs for a bootstrap; with fewer its interval is far too narrow."""
 ENOUGH = 10
-"""Runs from which a bootstrap holds what it says."""
+"""Runs from which bootstrap intervals have their nominal coverage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A figure over runs with its 95 % interval."""
+    """Mean and interquartile mean over runs, with 95 % intervals."""
 
     runs: int
     mean: float
     low: float
     high: float
-    """Of the mean, by Student's t; NaN for one run."""
+    """Upper end of the mean's interval, by Student's t; NaN for one run."""
     iqm: float
-    """The mean of the middle half; with three runs or fewer it is the mean."""
+    """Mean of the middle half; with three runs or fewer it is the mean."""
     iqm_low: float
     iqm_high: float
-    """Of the interquartile mean, by bootstrap; not finite for fewer than ``FEW`` runs, or equal
-    ones."""
+    """Upper end of the interquartile mean's interval, by bootstrap; not finite if there are fewer
+    than ``FEW`` runs or all are equal."""
 
     @property
     def note(self) -> str:
-        """A note beside it."""
+        """Note to print beside it."""
         if self.runs == 1:
             return "one run: no interval"
         if math.isnan(self.low):
@@ -58,7 +58,7 @@ class Band:
 
 
 def iqm(values: ArrayLike) -> float:
-    """Return the interquartile mean: a quarter is cut at each end, rounded down."""
+    """Return the interquartile mean; a quarter of the values, rounded down, is cut at each end."""
     from scipy import stats
 
     return float(stats.trim_mean(np.asarray(values, float), 0.25, axis=None))
@@ -67,12 +67,12 @@ def iqm(values: ArrayLike) -> float:
 def band(
     values: Sequence[float], seed: int = 0, least: float = -math.inf, most: float = math.inf
 ) -> Band:
-    """Return the mean and the interquartile mean of one value from each run, with intervals.
+    """Return the mean and the interquartile mean of one value per run, with intervals.
 
     Args:
-        values: one from each run.
-        seed: of the bootstrap.
-        least, most: the values that there can be, where the interval of the mean ends.
+        values: one value from each run.
+        seed: the seed of the bootstrap.
+        least, most: the range of possible values, which bounds the mean's interval.
 
     >>> found = band([1.0, 2.0])
     >>> round(found.low, 4), round(found.high, 4)
@@ -95,7 +95,7 @@ def band(
 
 
 def student(values: ArrayLike) -> tuple[float, float]:
-    """Return the 95 % interval of a mean by Student's t; NaN for one value."""
+    """Return the 95 % interval of the mean by Student's t; NaN for a single value."""
     found = estimates.mean(np.asarray(values, float).tolist())
     return found.low, found.high
 
@@ -103,10 +103,9 @@ def student(values: ArrayLike) -> tuple[float, float]:
 def bootstrap(
     matrix: ArrayLike, statistic: Statistic, seed: int = 0, resamples: int = RESAMPLES
 ) -> tuple[float, float]:
-    """Return the 95 % percentile interval of a statistic, resampling the runs of each task by
-    themselves.
+    """Return the 95 % percentile interval of a statistic, resampling each task's runs separately.
 
-    NaN if the runs of each task are equal: they do not show how much runs vary.
+    NaN if the runs of each task are equal, as they do not show how much runs vary.
     """
     x = np.asarray(matrix, float)
     if (x == x[0]).all():
@@ -122,8 +121,8 @@ def bootstrap(
 
 
 def improvement(x: ArrayLike, y: ArrayLike) -> float:
-    """Return the probability that a run of ``x`` is better than one of ``y``, ties half; mean over
-    tasks."""
+    """Return the probability that a run of ``x`` beats one of ``y``, averaged over tasks; ties
+    count half."""
     return _better(_matrix(x), _matrix(y))
 
 
@@ -133,8 +132,7 @@ def _better(first: Matrix, second: Matrix) -> float:
 
 
 def improvement_band(x: ArrayLike, y: ArrayLike, seed: int = 0) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of ``improvement``; NaN if no sample differs from
-    another."""
+    """Return the 95 % bootstrap interval of ``improvement``; NaN if all samples are equal."""
     first, second = (_matrix(each) for each in (x, y))
     rng = np.random.default_rng(seed)
     columns = np.arange(first.shape[1])
@@ -156,33 +154,32 @@ def profile(matrix: ArrayLike, levels: Sequence[float]) -> list[float]:
 
 
 def optimality_gap(matrix: ArrayLike, optimum: float = 1.0) -> float:
-    """Return how far runs are from an optimum on average; what is above it counts as it."""
+    """Return the mean distance of runs to an optimum; values above it count as the optimum."""
     return optimum - float(np.minimum(np.asarray(matrix, float), optimum).mean())
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One method against another on the same seeds."""
+    """One method compared with another on the same seeds."""
 
     pairs: int
     difference: float
     low: float
     high: float
-    """Of the mean difference, 95 % by Student's t."""
+    """Upper end of the mean difference's 95 % interval, by Student's t."""
     t: float
     p: float
-    """Of the paired t test; adjust it with ``holm`` if there are several comparisons."""
+    """P value of the paired t test; adjust several with ``holm``."""
     wilcoxon: float
     """The p value of Wilcoxon's signed-rank test."""
     better: float
-    """The probability that a run of the first is better than one of the second."""
+    """Probability that a run of the first method beats one of the second."""
     better_low: float
     better_high: float
 
 
 def compare(x: Sequence[float], y: Sequence[float], seed: int = 0) -> Comparison | None:
-    """Compare two methods; value i of both comes from the same seed.  None for fewer than two
-    pairs."""
+    """Compare two methods, given as values paired by seed; return None for fewer than two pairs."""
     if len(x) != len(y):
         raise ValueError(f"{len(x)} and {len(y)} values are not pairs")
     n = len(x)
@@ -200,12 +197,12 @@ def compare(x: Sequence[float], y: Sequence[float], seed: int = 0) -> Comparison
 def holm(values: Sequence[float]) -> list[float]:
     """Return p values adjusted for their number (Holm 1979), in the same order.
 
-    A value that is NaN stays so.
+    NaN values stay NaN.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
-    # A comparison without a p value still counts among the others.
+    # A comparison without a p value still adds to their number.
     known = [index for index, value in enumerate(values) if not math.isnan(value)]
     order = sorted(known, key=values.__getitem__)
     adjusted = [math.nan] * len(values)
@@ -217,7 +214,7 @@ def holm(values: Sequence[float]) -> list[float]:
 
 
 def area(curve: Mapping[int, float]) -> float:
-    """Return the area under a curve, divided by its width; its value if it has one point.
+    """Return the area under a curve divided by its width; for a single point, its value.
 
     >>> area({0: 0.0, 10: 1.0, 40: 1.0})
     0.875
@@ -229,8 +226,7 @@ def area(curve: Mapping[int, float]) -> float:
 
 
 def reached(curve: Mapping[int, float], level: float) -> int | None:
-    """Return the first number of episodes after which a curve is at ``level`` or above; None if
-    never."""
+    """Return the first episode count at which a curve reaches ``level``; None if it never does."""
     return next((at for at in sorted(curve) if curve[at] >= level), None)
 
 

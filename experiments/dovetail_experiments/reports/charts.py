@@ -1,7 +1,7 @@
-"""Interactive charts: their data, and the files that draw it on a page.
+"""Interactive charts: their data, and the files that draw them on a page.
 
-uPlot (MIT licence, ``chart/uPlot.LICENSE``) draws; ``plots.js`` gives it a legend that filters, a
-tip, smoothing and a logarithmic axis.  The page serves the files, a report contains them.
+uPlot (MIT licence, ``chart/uPlot.LICENSE``) draws; ``plots.js`` adds a filtering legend, a tooltip,
+smoothing and a logarithmic axis.  The web page serves these files; a report embeds them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from dovetail_experiments.reports.over_tasks import TaskRow, curves
 from dovetail_experiments.reports.plot import CurvePoint
 
 FOLDER = Path(__file__).parent / "chart"
-"""The files, under names that stay."""
+"""Folder of the files, whose names are stable."""
 SCRIPTS = ("uPlot.min.js", "plots.js")
 STYLES = ("uPlot.css", "plots.css")
 
 Points = tuple[list[float], list[float | None]]
-"""Places and values."""
+"""Horizontal and vertical coordinates."""
 
 
 class ChartLine(Struct, frozen=True):
@@ -34,7 +34,7 @@ class ChartLine(Struct, frozen=True):
     x: list[float]
     y: list[float | None]
     low: list[float | None] = []
-    """The lower end of the interval at each place; empty for none."""
+    """Lower end of the interval at each point; empty for no interval."""
     high: list[float | None] = []
     runs: list[Points] = []
     """Thin lines that belong to it, such as single seeds."""
@@ -45,11 +45,11 @@ class Chart(Struct, frozen=True):
 
     title: str
     across: str
-    """The name of the axis to the right."""
+    """Label of the horizontal axis."""
     measure: str
-    """The name of the axis upwards."""
+    """Label of the vertical axis."""
     note: str
-    """A sentence on what lines and bands are."""
+    """A sentence that explains lines and bands."""
     lines: list[ChartLine]
 
 
@@ -57,8 +57,8 @@ def over_seeds(group: Sequence[Series], running: Sequence[Series] = ()) -> Chart
     """Return the chart of an agent in an evaluation, with all variants.
 
     Args:
-        group: over the runs that are finished.
-        running: over those that are not, which are thin lines only.
+        group: series over finished runs.
+        running: series over unfinished runs, drawn as thin lines only.
     """
     lines = []
     begun = {each.variant: each for each in running}
@@ -94,7 +94,7 @@ def over_seeds(group: Sequence[Series], running: Sequence[Series] = ()) -> Chart
 
 
 def learning(measure: str, curves: Mapping[str, Sequence[CurvePoint]]) -> Chart:
-    """Return the chart of the learning curves of an execution, by label."""
+    """Return the chart of an execution's learning curves, given by label."""
     lines = [
         ChartLine(
             label,
@@ -111,13 +111,13 @@ def learning(measure: str, curves: Mapping[str, Sequence[CurvePoint]]) -> Chart:
 def plain(
     title: str, across: str, measure: str, lines: Mapping[str, Sequence[tuple[float, float]]]
 ) -> Chart:
-    """Return a chart of lines without intervals, by label."""
+    """Return a chart of lines without intervals, given by label."""
     drawn = [ChartLine(name, *_points(found)) for name, found in lines.items()]
     return Chart(title, across, measure, "", drawn)
 
 
 def profile(group: Sequence[TaskRow]) -> Chart:
-    """Return the performance profiles of an agent in an evaluation over tasks, by variant."""
+    """Return an agent's performance profiles in an evaluation over tasks, by variant."""
     first = group[0]
     return msgspec.structs.replace(
         plain(
@@ -131,8 +131,8 @@ def profile(group: Sequence[TaskRow]) -> Chart:
 
 
 def overlaid(charts: Mapping[str, Chart]) -> list[Chart]:
-    """Return charts with the lines of several executions, by their names: one for each title and
-    measure that they share."""
+    """Return charts that overlay several executions, given by name: one for each shared title and
+    measure."""
     found: dict[tuple[str, str, str], Chart] = {}
     for name, each in charts.items():
         key = each.title, each.across, each.measure
@@ -150,7 +150,7 @@ def overlaid(charts: Mapping[str, Chart]) -> list[Chart]:
 
 
 def written(chart: Chart) -> str:
-    """Return a chart as JSON that may stand in an element of a page."""
+    """Return a chart as JSON that is safe inside an HTML element."""
     return msgspec.json.encode(chart).decode().replace("<", "\\u003c")
 
 

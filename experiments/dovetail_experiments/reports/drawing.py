@@ -1,4 +1,4 @@
-"""Scenes as shapes, and shapes as SVG: a position of any game drawn from its description.
+"""Scenes as shapes, and shapes as SVG: draws a position of any game from its description.
 
 The page's ``scene.js`` makes the same shapes from the same table (``looks``); a test compares them.
 """
@@ -16,15 +16,15 @@ from dovetail_experiments.reports import looks
 
 FONT = "Roboto, 'DejaVu Sans', 'Liberation Sans', Arial, sans-serif"
 RIM, RIM_SIZE = 0.42, 0.26
-"""Room for coordinates and their size, in squares."""
+"""Margin for coordinates and their font size, in squares."""
 NAMED = ("square", "dark", "hole", "well", "slot", "point", "dot")
 """Kinds of cells whose names may be coordinates."""
 
 Box = tuple[float, float, float, float]
 Shape = list[Any]
-"""Tag, attributes whose colours are roles, and text."""
+"""An SVG tag, its attributes (colours are roles), and its text."""
 Group = list[Any]
-"""A word for its meaning, its part as in ``Drawing.boxes``, a piece's key, and its shapes."""
+"""Its meaning in a word, its part as in ``Drawing.boxes``, a piece's key, and its shapes."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Drawing:
     view: Box
     """Left, top, width and height."""
     boxes: dict[str, Box]
-    """The place of each cell ``c0`` and card ``k0``."""
+    """Position and size of each cell ``c0`` and card ``k0``."""
     groups: list[Group] = field(default_factory=list)
 
     def add(self, what: str, shapes: list[Shape], part: str = "", key: str = "") -> None:
@@ -44,13 +44,13 @@ class Drawing:
 
 
 def number(value: float) -> float:
-    """Return a length as it is written."""
+    """Return a length as written in SVG."""
     found = math.floor(value * 10_000 + 0.5) / 10_000
     return int(found) if found == int(found) else found
 
 
 def shape(tag: str, text: str = "", /, **given: Any) -> Shape:
-    """Return a shape; attributes that are None are left out."""
+    """Return a shape; attributes that are None are omitted."""
     attributes = {
         name.replace("_", "-"): number(value) if isinstance(value, int | float) else value
         for name, value in given.items()
@@ -60,7 +60,7 @@ def shape(tag: str, text: str = "", /, **given: Any) -> Shape:
 
 
 def written_at(x: float, y: float, size: float, text: str, fill: str, **more: Any) -> Shape:
-    """Return a text; ``y`` is its middle."""
+    """Return a text, vertically centred on ``y``."""
     given = {"text_anchor": "middle", **more}
     return shape("text", text, x=x, y=y + 0.36 * size, font_size=size, fill=fill, **given)
 
@@ -70,7 +70,7 @@ def drawing(scene: Scene, width: float = looks.PICTURE) -> Drawing:
 
     Args:
         scene: the scene.
-        width: pixels that cards may take, if there is no board.
+        width: the width for cards if there is no board, in pixels.
     """
     board = _Board(scene, width)
     made, cells = board.made, range(len(scene.cells))
@@ -126,7 +126,7 @@ class _Board:
         self.made = Drawing(view, boxes)
 
     def _lay(self, boxes: dict[str, Box]) -> float:
-        """Place the cards; return the height of all."""
+        """Place the cards; return their total height."""
         scene, scale, sizes = self.scene, self.scale, self.sizes
         gap, head = sizes["gap"] * scale, sizes["title"] * scale
         zones = [
@@ -176,7 +176,7 @@ class _Board:
     def _count(
         self, counted: list[tuple[list[int], str]], boxes: dict[str, Box], y: float
     ) -> float:
-        """Place the piles that are only counted, in lines; return the height of all."""
+        """Place the piles that are shown as counts, in lines; return their total height."""
         size = self.sizes["line"] * self.scale
         x, y = 0.0, y + (0.4 * size if counted else 0.0)
         for own, text in counted:
@@ -190,7 +190,7 @@ class _Board:
         return y + (1.5 * size if counted else 0.0)
 
     def frame(self) -> None:
-        """Draw what lies behind the board."""
+        """Draw the background of the board."""
         if self.framed:
             x, y, width, _ = self.made.view
             tall = self.scene.height - 2 * y
@@ -215,7 +215,7 @@ class _Board:
         return shapes
 
     def base(self, cell: Cell) -> list[Shape]:
-        """Return the name of a place that belongs to a seat."""
+        """Return the label of a place that belongs to a seat."""
         text = cell.name or self._letter(cell.owner)
         if cell.kind != "base" or cell.owner is None or not text:
             return []
@@ -250,7 +250,7 @@ class _Board:
         return "piece-none" if owner is None else f"seat-{owner % looks.SEATS + 1}"
 
     def _letter(self, owner: int | None) -> str:
-        """Return a seat's name if it is one letter, which then is its sign."""
+        """Return a seat's name if it is a single letter, which then marks its pieces."""
         known = owner is not None and 0 <= owner < len(self.scene.seats)
         name = self.scene.seats[owner].name if known and owner is not None else ""
         return name if len(name) == 1 else ""
@@ -258,7 +258,7 @@ class _Board:
     def _shaped(
         self, look: dict[str, Any], box: Box, piece: str = "", owner: int | None = None
     ) -> Shape:
-        """Return a shape of the table at a place."""
+        """Return a shape of the table, moved to its place."""
         x, y, wide, tall = box
         size = min(wide, tall, 1.0)
 
@@ -367,7 +367,7 @@ class _Board:
         ]
 
     def _strip(self, card: Card, x: float, y: float, wide: float) -> list[Shape]:
-        """Return the strip of a card's kind, whose pattern differs as well as its colour."""
+        """Return the strip for a card's kind; kinds differ in pattern as well as colour."""
         if not card.kind:
             return []
         s, kind = self.scale, self.kinds.index(card.kind) % looks.KINDS
@@ -386,7 +386,7 @@ class _Board:
         ]
 
     def joined(self, mark: Mark) -> list[Shape]:
-        """Return the bar that joins round places that won together."""
+        """Return the bar that joins round places of a winning line."""
         rounded = []
         for cell in mark.cells if mark.kind == "win" else ():
             x, y, w, h = self.made.boxes[f"c{cell}"]
@@ -443,8 +443,8 @@ def _clean(text: str) -> str:
 
 
 def wrapped(text: str, room: float, most: int) -> list[str]:
-    """Return a text in lines of about ``room`` characters, one more if that saves an ellipsis; the
-    last one is cut short.
+    """Return a text in lines of about ``room`` characters, one more to avoid an ellipsis; the last
+    line is truncated.
 
     >>> wrapped("+1 card; +2 purchases", 9, 2)
     ['+1 card;', '+2 purch…']
@@ -465,8 +465,8 @@ def wrapped(text: str, room: float, most: int) -> list[str]:
 
 
 def coordinates(scene: Scene) -> tuple[list[tuple[float, str]], list[tuple[float, str]]]:
-    """Return what the columns and the rows are called, each with its middle; nothing if the names
-    of cells are no coordinates."""
+    """Return the labels of columns and rows, each with its centre; empty if the names of cells are
+    not coordinates."""
     found = []
     for cell in scene.cells:
         if cell.kind not in NAMED:
@@ -500,8 +500,8 @@ def svg(scene: Scene, width: float = 220.0, theme: int = 0) -> Xml.Element:
 
     Args:
         scene: the scene.
-        width: the most that it is wide, in pixels.
-        theme: 0 for the colours in the light, 1 for those in the dark.
+        width: the maximum width, in pixels.
+        theme: 0 for light colours, 1 for dark ones.
     """
     made = drawing(scene)
     x, y, wide, tall = made.view
@@ -545,7 +545,7 @@ def _append(
 
 
 def written(text: str) -> Xml.Element:
-    """Return a position that is only text as an SVG element."""
+    """Return a text-only position as an SVG element."""
     lines = text.splitlines()[:200]
     wide = max((len(line) for line in lines), default=1)
     size = {"width": f"{8.5 * min(wide, 200) + 16:.0f}", "height": f"{17 * len(lines) + 16}"}

@@ -1,6 +1,6 @@
-"""Exact values of the actions at a position, where a solver reaches it in milliseconds.
+"""Exact values of actions in positions that a solver handles in milliseconds.
 
-Solvers are imported where they are used: they are compiled, and most reports need none.
+Solvers are imported on use: they are compiled, and most reports need none.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from dovetail_games import amazons, connect_four, dots
 
 Values = dict[int, int]
-"""By legal action what it leads to for the side to move: 1 a win, 0 a draw, -1 a loss, if both
-sides play perfectly from there."""
+"""Value of each legal action for the player to move, under perfect play: 1 for a win, 0 for a draw,
+-1 for a loss."""
 
 EMPTY = 28
-"""Squares without a disc in Connect Four, at most: earlier positions may take seconds."""
+"""Maximum empty squares in Connect Four; earlier positions may take seconds."""
 FREE = 10
-"""Free squares of Amazons, at most."""
+"""Maximum free squares in Amazons."""
 LINES = 12
-"""Lines of dots that are not drawn, at most."""
+"""Maximum undrawn lines in dots and boxes."""
 
 
 def connect_four_values(board: connect_four.ConnectFourBoard) -> Values | None:
-    """Return the values of a position of Connect Four with at most ``EMPTY`` squares left.
+    """Return the values of a Connect Four position with at most ``EMPTY`` empty squares.
 
-    None before that, and on boards or with rows to connect that the solver does not know.
+    None earlier in the game, and for board sizes or row lengths that the solver does not support.
     """
     from dovetail_agents.games.connect_four.solver import MOST_BITS, MOST_SQUARES, solver
 
@@ -47,9 +47,9 @@ def _endgame(rows: int, columns: int) -> Endgame:
 
 
 def amazons_values(board: amazons.AmazonsBoard) -> Values | None:
-    """Return the values of whole moves of Amazons with at most ``FREE`` squares left.
+    """Return the values of whole moves in Amazons with at most ``FREE`` free squares.
 
-    None before that, in games of steps, and in the rare positions that take too long.
+    None earlier in the game, in games of steps, and in rare positions that take too long.
     """
     from dovetail_agents.games.amazons.endgame import UNKNOWN, WON
 
@@ -64,8 +64,8 @@ def amazons_values(board: amazons.AmazonsBoard) -> Values | None:
 
 
 def dots_values(board: dots.DotsBoard) -> Values | None:
-    """Return the values of a position of dots and boxes with at most ``LINES`` lines left; else
-    None."""
+    """Return the values of a dots and boxes position with at most ``LINES`` undrawn lines; None
+    earlier."""
     from dovetail_agents.games.dots.perfect import ending
 
     if board.over or len(board.free) > LINES:
@@ -80,9 +80,9 @@ EXACT: Mapping[str, Callable[[Any], Values | None]] = {
     "amazons": amazons_values,
     "dots": dots_values,
 }
-"""By environment; each takes its ``board``."""
+"""Functions by environment, each taking the environment's ``board``."""
 
 
 def uneven(values: Values) -> bool:
-    """Return whether some actions keep the value of a position and some do not."""
+    """Return whether some actions keep the value of a position and others do not."""
     return len(set(values.values())) > 1

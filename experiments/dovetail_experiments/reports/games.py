@@ -1,4 +1,4 @@
-"""Games of a journal as text that people and programs can read: headers, then the actions."""
+"""Games of a journal as text for readers and programs: headers, then the actions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from dovetail.protocol.seats import seated
 from dovetail_experiments.records.replay import replay
 
 WIDTH = 100
-"""Characters in a line of actions."""
+"""Maximum characters in a line of actions."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedGame:
-    """The record's entry for a label of the journal."""
+    """Data of the record for a label in the journal."""
 
     experiment: str
     stage: str
@@ -34,15 +34,15 @@ class RecordedGame:
 def texts(
     journal: Path, stages: Mapping[str, RecordedGame] | None = None, *, all_: bool = False
 ) -> Iterator[str]:
-    """Yield the games of a journal as text, the oldest first.
+    """Yield the games of a journal as text, oldest first.
 
-    A game is a block of headers ``[Name "value"]``, an empty line, and the actions, each turn with
-    its number; where the environment is installed and names its actions, the names stand for them.
+    A game is a block of headers ``[Name "value"]``, an empty line, and the actions with the number
+    of each turn. Actions appear by name if the environment is installed and names them.
 
     Args:
-        journal: the file.
-        stages: what is known of the labels of its runs, for the names of the agents.
-        all_: also interrupted episodes and attempts, which do not count.
+        journal: the journal's file.
+        stages: data by label of the journal's runs, for the names of the agents.
+        all_: include interrupted episodes and attempts, which do not count.
 
     Raises:
         DovetailError: the file is not a journal.
@@ -52,7 +52,7 @@ def texts(
 
 
 def counted(journal: Path) -> Iterator[tuple[int, EpisodeRecord]]:
-    """Yield the episodes that count and their numbers, the oldest first.
+    """Yield the episodes that count with their numbers, oldest first.
 
     Raises:
         DovetailError: the file is not a journal.
@@ -64,7 +64,7 @@ def counted(journal: Path) -> Iterator[tuple[int, EpisodeRecord]]:
 
 
 def players(record: EpisodeRecord, played: RecordedGame | None = None) -> list[str]:
-    """Return who had each seat: an experiment's names where they are known, else the record's."""
+    """Return the player in each seat, by its name in the experiment if known, else as recorded."""
     names = record.players
     if played is not None and len(played.seats) == len(names):
         names = seated(played.seats, record.result.index if played.rotate else 0)
@@ -124,8 +124,7 @@ def _actions(record: EpisodeRecord) -> list[str]:
 
 
 def _labels(record: EpisodeRecord) -> dict[tuple[int, int], str]:
-    """Return the names of actions by turn and seat, by playing the game again; empty if that
-    fails."""
+    """Return the names of actions by turn and seat, from a replay; empty if the replay fails."""
     found: dict[tuple[int, int], str] = {}
     try:
         for (number, joint), (environment, turn) in zip(
@@ -140,9 +139,7 @@ def _labels(record: EpisodeRecord) -> dict[tuple[int, int], str]:
                 for choice in choices_of(scene, actions):
                     if choice.action == action:
                         found[number, seat] = choice.label.replace(" ", "_")
-    except (
-        Exception
-    ):  # an environment that is not here or of another version: the numbers say enough
+    except Exception:  # without the right version of the environment, numbers suffice
         return {}
     return found
 

@@ -1,4 +1,4 @@
-"""How often players kept the value of positions in recorded games, where it is known exactly."""
+"""How often players kept the exact value of a position, in recorded games."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dovetail_experiments.stages.schedule import StageResult
 from dovetail_experiments.statistics.estimates import rate
 
 GAMES = 50
-"""Of each evaluation and tournament: a position takes some ten milliseconds."""
+"""Maximum games per evaluation and tournament; a position takes about ten milliseconds."""
 
 NOTE = (
     "Of {count} games at most of each tournament and of each evaluation's last round, drawn at "
@@ -29,11 +29,10 @@ NOTE = (
 
 
 def decisions(record: EpisodeRecord) -> Iterator[tuple[int, bool]]:
-    """Yield the decisions of a game in positions where it matters: the seat, and whether it kept
-    the value.
+    """Yield the decisions of a game that matter, as the seat and whether it kept the value.
 
     Raises:
-        DovetailError: the environment is not installed, or plays differently.
+        DovetailError: the environment is not installed, or a replay differs.
     """
     values_of = EXACT[record.environment]
     played = replay(record)
@@ -48,13 +47,13 @@ def decisions(record: EpisodeRecord) -> Iterator[tuple[int, bool]]:
 def table(
     journal: Path, execution: int, stages: Iterable[StageResult], most: int = GAMES
 ) -> Sheet | None:
-    """Return the share of value-keeping moves of each player; None where no game has exact values.
+    """Return each player's share of value-keeping moves; None if no game has exact values.
 
     Args:
-        journal: with the games.
-        execution: whose games.
-        stages: that were played.
-        most: games of each tournament and evaluation that are looked at; 0 for none.
+        journal: the journal with the games.
+        execution: the execution's number.
+        stages: the stages that were played.
+        most: the maximum games per tournament and evaluation; 0 for none.
     """
     wanted = _groups(execution, stages)
     sampled = _sample(journal, wanted, most)
@@ -67,7 +66,7 @@ def table(
                 count = counts.setdefault(who[seat], [0, 0])
                 count[0] += right
                 count[1] += 1
-        except DovetailError:  # of another version: the rest of the page is still right
+        except DovetailError:  # of another version; the rest of the page is still right
             return None
         for name, (held, of) in counts.items():
             found.setdefault((group, name), []).append((held, of))
@@ -87,9 +86,9 @@ def table(
 def _groups(
     execution: int, stages: Iterable[StageResult]
 ) -> dict[str, tuple[str, games.RecordedGame]]:
-    """Return by the beginning of a label the tournament or evaluation, and how seats were given.
+    """Return the tournament or evaluation for each label prefix, and how its seats were assigned.
 
-    Of an evaluation the last round counts: before it the learners were other players.
+    Of an evaluation only the last round counts, as the learners changed after earlier ones.
     """
     found: dict[str, tuple[str, games.RecordedGame]] = {}
     rounds: dict[str, str] = {}
@@ -109,7 +108,7 @@ def _groups(
 def _sample(
     journal: Path, wanted: dict[str, tuple[str, games.RecordedGame]], most: int
 ) -> list[tuple[str, EpisodeRecord, games.RecordedGame]]:
-    """Return up to ``most`` games of each group, each as likely as another (reservoir sampling)."""
+    """Return up to ``most`` games of each group, sampled uniformly (reservoir sampling)."""
     rng = random.Random(0)
     kept: dict[str, list[tuple[str, EpisodeRecord, games.RecordedGame]]] = {}
     seen: dict[str, int] = {}

@@ -1,10 +1,10 @@
-"""The looks of a scene's parts: one table, from which Python and the page draw.
+"""The appearance of a scene's parts: one table for both Python and the page.
 
-`make generate` writes it into the page's ``looks.js``, and the colours into ``tokens.css``. Lengths
-are in squares, and of cards in pixels. A shape is a ``rect`` (inset from its cell), a ``disc`` (its
+`make generate` writes it to the page's ``looks.js``, and the colours to ``tokens.css``. Lengths are
+in squares, those of cards in pixels. A shape is a ``rect`` (inset from its cell), a ``disc`` (by
 radius), a ``path`` in a box from -1 to 1, or the ``sign`` of a seat; its colours are roles.
-``piece`` stands for the colour of a piece, ``seat`` for that of its seat, ``-ink`` for what is
-written on them.
+``piece`` is the colour of a piece, ``seat`` that of its seat, and ``-ink`` the colour of text on
+either.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ ROLES: dict[str, tuple[str, str]] = {
     "win-edge": ("#0f4d37", "#0c3d2c"),
     "peril": ("#a32c16", "#7d130d"),
 }
-"""Colours in the light and in the dark."""
+"""Colours for light and dark themes."""
 OWN = (
     *("board-frame", "board-light", "board-dark", "board-hole", "board-ink"),
     *(f"piece-{number}" for number in range(1, 7)),
@@ -70,12 +70,12 @@ OWN = (
 )
 """Roles that a scene's palette may set."""
 INKS = ("#1b1508", "#ffffff")
-"""Colours of text on a colour: the one that is easier to read is taken."""
+"""Text colours; the more readable one is used."""
 SEATS = 6
-"""Seats whose pieces differ."""
+"""Number of seats with distinct pieces."""
 TILES = 11
 KINDS = 4
-"""Of cards."""
+"""Number of distinct kinds of cards."""
 
 CROWN = "M-.9 .72V.44H.9V.72ZM-.82 .3L-.98 -.5L-.45 -.05L0 -.85L.45 -.05L.98 -.5L.82 .3Z"
 SIGNS = (
@@ -86,7 +86,7 @@ SIGNS = (
     "M0 -.55L.52 .36H-.52Z",
     "M-.42 -.42H.42V.42H-.42Z",
 )
-"""By seat: what tells its pieces apart beside their colour."""
+"""Symbol that distinguishes each seat's pieces besides their colour."""
 
 Looks = list[dict[str, Any]]
 CELLS: dict[str, Looks] = {
@@ -104,13 +104,13 @@ CELLS: dict[str, Looks] = {
     "off": [],
     "point": [],
 }
-"""By kind; another kind is a ``square``."""
+"""Appearance by kind; an unknown kind looks like ``square``."""
 FRAMES = {"hole": "board-frame", "slot": "board-frame", "box": "paper"}
-"""By kind of cell: what lies behind the whole board."""
+"""Background of the whole board, by kind of cell."""
 MARGINS = {"dot": 0.3, "point": 0.3}
-"""By kind of cell: what is left around the board."""
+"""Margin around the board, by kind of cell."""
 ROUND = ("hole", "point")
-"""Kinds of cells with round marks."""
+"""Kinds of cells whose marks are round."""
 
 DISC: Looks = [
     {"disc": 0.4, "fill": "piece", "stroke": "piece-ink", "width": 0.03},
@@ -134,17 +134,17 @@ PIECES: dict[str, Looks] = {
     "block": BLOCK,
     "next": BLOCK,
 }
-"""By kind; another kind is a disc."""
+"""Appearance by kind; an unknown kind is a disc."""
 MARKS = {
     "last": {"stroke": "last", "width": 0.07},
     "win": {"stroke": "win", "width": 0.08},
     "danger": {"stroke": "peril", "width": 0.1},
 }
-"""By kind; another kind looks as ``last``."""
+"""Appearance by kind; an unknown kind looks like ``last``."""
 LAST_ON_ROUND, LAST_LINE = "win", "last-line"
-"""The roles of the last move where marks are round (the board is dark there), and of a line."""
+"""Roles of the last move on boards with round marks, which are dark, and on a line."""
 DIMMED = 0.62
-"""How strong pieces are that did not win, where what won is marked."""
+"""Opacity of pieces outside a marked winning line."""
 
 CARDS = {
     "wide": {
@@ -156,17 +156,17 @@ CARDS = {
         **{"row": [4, 58], "grid": [4, 58], "fan": [5, 62], "rules": 0},
     },
 }
-"""Sizes in pixels: ``row``, ``grid`` and ``fan`` are cards in a line and their height."""
+"""Sizes in pixels; ``row``, ``grid`` and ``fan`` give cards per line and their height."""
 NARROW = 600
-"""Pixels below which cards are narrow."""
+"""Width in pixels below which cards are narrow."""
 PICTURE = 868
-"""Pixels of the width of cards in a picture, as on the page."""
+"""Width of cards in a picture, in pixels; the same as on the page."""
 SQUARE = 60
-"""Pixels of a square that has cards beside the board."""
+"""Size in pixels of a square with cards beside the board."""
 
 
 def table() -> dict[str, Any]:
-    """Return what the page's renderer needs."""
+    """Return the table for the page's renderer."""
     return {
         "roles": {role: list(pair) for role, pair in ROLES.items()},
         "own": list(OWN),
@@ -193,7 +193,7 @@ def table() -> dict[str, Any]:
 
 
 def ink(colour: str) -> str:
-    """Return the colour of what is written on a colour.
+    """Return the colour for text on a background.
 
     >>> ink("#ffffff"), ink("#102030")
     ('#1b1508', '#ffffff')
@@ -220,7 +220,7 @@ def _luminance(colour: str) -> float:
 
 
 def inked(palette: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """Return a palette with the ink of each of its colours, as ROLE-ink."""
+    """Return a palette with the text colour of each entry added as ROLE-ink."""
     found: dict[str, tuple[str, str]] = {}
     for role, (light, dark) in palette.items():
         found[role] = (light, dark)

@@ -1,4 +1,4 @@
-"""The results of one execution as plain values, for JSON: what the tables show."""
+"""The results of one execution as plain values for JSON, the same as in the tables."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from dovetail_experiments.statistics.censored import Censored
 def numbers(
     file: ExperimentFile, played: Sequence[StageResult], software: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the results of an execution: a row for each agent and seat of each stage, and
-    standings.
+    """Return the results of an execution: a row per agent, seat and stage, and standings.
 
     Args:
-        file: what was played.
-        played: as it was played.
-        software: what played it, as the stages record it.
+        file: the experiment.
+        played: its stages.
+        software: the software versions that the stages record.
     """
     return {
         "experiment": file.name,
@@ -38,7 +37,7 @@ def numbers(
 
 
 def conduct(played: Sequence[StageResult]) -> list[dict[str, Any]]:
-    """Return the thinking times and faults of each agent, over all stages."""
+    """Return thinking times and faults of each agent, over all stages."""
     rows: dict[str, dict[str, Any]] = {}
     for each in played:
         for found in each.tallies:
@@ -57,8 +56,7 @@ def conduct(played: Sequence[StageResult]) -> list[dict[str, Any]]:
 
 
 def endings(played: Sequence[StageResult]) -> list[dict[str, Any]]:
-    """Return how often episodes ended for each reason, by whose fault, and whether they were played
-    again."""
+    """Return counts of episodes by reason, seat at fault, and whether they were retried."""
     counts: Counter[tuple[str, bool, int]] = Counter()
     for each in played:
         for (reason, again, blame), count in each.endings.counts.items():
@@ -70,7 +68,7 @@ def endings(played: Sequence[StageResult]) -> list[dict[str, Any]]:
 
 
 def encoded(found: Any) -> bytes:
-    """Return plain values as indented JSON; what is not a finite number is null."""
+    """Return plain values as indented JSON; non-finite numbers become null."""
     return msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"
 
 

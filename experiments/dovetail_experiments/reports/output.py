@@ -15,19 +15,18 @@ from dovetail.peer.locking import lock
 from dovetail.protocol.errors import DovetailError
 
 NARROWEST = 100
-"""Columns that a text has at least, so that notes below small tables stay readable."""
+"""Minimum columns of a text, so that notes below small tables stay readable."""
 WIDEST = 10_000
 LOCK = ".lock"
-"""The file of an experiment's folder that the process which writes there has locked; its number is
-in it."""
+"""File that a process writing to an experiment's folder keeps locked; it has the process ID."""
 
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Let no other process write into a folder before the block is left, or this process has ended.
+    """Lock a folder for this process until the block is left or the process ends.
 
     Raises:
-        DovetailError: another process writes there, or this one may not.
+        DovetailError: another process is writing there, or this one has no permission.
     """
     path = folder / LOCK
     try:
@@ -57,8 +56,8 @@ def _writer(path: Path) -> str:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file atomically: if interrupted, the old file remains, and if two programs write it,
-    one of theirs.
+    """Write a file atomically: an interruption leaves the old file, and concurrent writers one of
+    theirs.
 
     Raises:
         DovetailError: it cannot be written.
@@ -75,7 +74,7 @@ def write(path: Path, data: bytes) -> None:
 
 
 def tables(path: Path, *shown: RenderableType) -> None:
-    """Write tables as text, each as wide as its cells need.
+    """Write tables as text, each as wide as its cells.
 
     Raises:
         DovetailError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""Results over seeds: curves, final values and comparisons of the variants of an experiment."""
+"""Results over seeds: curves, final values and comparisons of an experiment's variants."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMPARED = (
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """An agent in an evaluation, trained with one set of values and several seeds."""
+    """Results of an agent in an evaluation, for one set of values and several seeds."""
 
     variant: str
     evaluation: str
@@ -43,68 +43,68 @@ class Series:
     measure: str
     """``score`` or ``return``."""
     runs: dict[int, dict[int, float]]
-    """By seed: by learning episodes, the mean over the evaluation's games."""
+    """Mean over the evaluation's games, by seed and number of learning episodes."""
     left_out: int = 0
-    """Games of the last evaluations that are in no mean: they have no score or return."""
+    """Games of the last evaluations that no mean includes, as they have no score or return."""
     software: tuple[str, ...] = ()
-    """The code that made it, as the stages record it."""
+    """Software versions that the stages record."""
     task: str = ""
-    """The name of the task; empty if there are none."""
+    """Name of the task; empty if there are none."""
 
     @property
     def where(self) -> str:
-        """The evaluation, and the task that it belongs to."""
+        """The evaluation and its task."""
         return f"{self.evaluation} of {self.task}" if self.task else self.evaluation
 
     @property
     def trained(self) -> list[int]:
-        """The numbers of learning episodes at which all runs were evaluated."""
+        """Numbers of learning episodes at which all runs were evaluated."""
         common = set.intersection(*(set(each) for each in self.runs.values()))
         return sorted(common)
 
     def at(self, trained: int) -> list[float]:
-        """Return the value of each run, in the order of the seeds."""
+        """Return each run's value, in the order of the seeds."""
         return [each[trained] for each in self.runs.values()]
 
     @property
     def final(self) -> list[float]:
-        """The last value of each run."""
+        """Last value of each run."""
         return self.at(self.trained[-1])
 
     @property
     def areas(self) -> list[float]:
-        """The mean of each run's curve over its training, between straight lines."""
+        """Mean of each run's curve over its training, interpolated linearly."""
         return [aggregate.area({at: run[at] for at in self.trained}) for run in self.runs.values()]
 
     def band(self, trained: int) -> Band:
-        """Return the mean over the runs and its interval; a score lies between 0 and 1."""
+        """Return the mean over the runs and its interval; scores lie between 0 and 1."""
         if self.measure == "score":
             return aggregate.band(self.at(trained), least=0.0, most=1.0)
         return aggregate.band(self.at(trained))
 
     @property
     def mean(self) -> float:
-        """The mean of the last values."""
+        """Mean of the last values."""
         return statistics.fmean(self.final)
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """When the runs of a series first reached a level."""
+    """Episodes that each run of a series took to reach a level."""
 
     level: float
     last: int
-    """The last number of episodes."""
+    """Number of episodes at the last evaluation."""
     reached: list[int | None]
 
     @property
     def median(self) -> float:
-        """The median over all runs; infinite if most did not reach it."""
+        """Median over all runs; infinite if most did not reach the level."""
         return statistics.median_high([math.inf if each is None else each for each in self.reached])
 
     @property
     def text(self) -> str:
-        """The median over all runs, and how many reached it."""
+        """The median, and the number of runs that reached the level."""
         found = [each for each in self.reached if each is not None]
         median = f"> {self.last:,}" if math.isinf(self.median) else f"{self.median:,.0f}"
         return f"{median} ({len(found)} of {len(self.reached)} runs)"
@@ -112,19 +112,19 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class VariantRow:
-    """The final result of a series."""
+    """Final result of a series."""
 
     series: Series
     band: Band
     level: Level | None
     comparison: Comparison | None
-    """With the first variant, on common seeds; None for the first itself."""
+    """Comparison with the first variant on common seeds; None for the first itself."""
     adjusted: float | None
-    """The p value of the comparison, adjusted for the number of comparisons (Holm)."""
+    """P value of the comparison, adjusted for the number of comparisons (Holm)."""
 
     @property
     def left_out(self) -> str:
-        """A note on games that are in no mean."""
+        """Note on games that no mean includes."""
         count = self.series.left_out
         return f"{count:,} games without a {self.series.measure} left out" if count else ""
 
@@ -132,15 +132,15 @@ class VariantRow:
 def series(
     records: Records, executions: Sequence[int], among: Sequence[int] | None = None
 ) -> list[Series]:
-    """Return what the evaluations of some executions measured, in the order of the executions.
+    """Return the evaluation results of some executions, in the order of the executions.
 
-    Only learners are shown, if there are any. An agent's series in an evaluation are all of scores,
-    or, if any of its games has none, all of returns, so that they can be compared.
+    If there are learners, others are left out. All series of an agent in an evaluation are scores
+    or, if any of its games lacks a score, returns, so that they can be compared.
 
     Args:
-        records: where they are.
-        executions: their numbers.
-        among: those with which they are compared; ``executions`` if None.
+        records: the records to read.
+        executions: the executions' numbers.
+        among: the executions to compare them with; ``executions`` if None.
     """
     compared = {*executions, *(among or ())}
     files = {
@@ -200,8 +200,10 @@ def series(
 
 
 def distinct(made: Sequence[Series], order: Sequence[str]) -> list[Series]:
-    """Return series for a reader, without those that say what another does: where two share each
-    point, the score of the agent that comes later in ``order`` is 1 less the other's."""
+    """Drop series that mirror another one.
+
+    If two agents' scores always sum to 1, only the agent that comes first in ``order`` is kept.
+    """
     kept: list[list[Series]] = []
     for group in sorted(grouped(made), key=lambda each: _place(each, order)):
         if not any(_complementary(each, group) for each in kept):
@@ -233,7 +235,7 @@ def _complementary(one: Sequence[Series], other: Sequence[Series]) -> bool:
 
 
 def grouped(found: Sequence[Series]) -> list[list[Series]]:
-    """Return series by task, evaluation and agent."""
+    """Return series grouped by task, evaluation and agent."""
     groups: dict[tuple[str, str], list[Series]] = {}
     for each in found:
         groups.setdefault((each.where, each.agent), []).append(each)
@@ -247,7 +249,7 @@ def _value(found: float | None) -> float:
 
 def rows(found: Sequence[Series], level: float | None = None) -> list[list[VariantRow]]:
     """Return final results, a list for each task, evaluation and agent; the first variant is the
-    base."""
+    baseline."""
     return [_group(group, level) for group in grouped(found)]
 
 
@@ -279,7 +281,7 @@ def _level(each: Series, level: float) -> Level:
 
 
 def tables(groups: Sequence[Sequence[VariantRow]]) -> list[Table]:
-    """Return a table for each evaluation and agent, the last with what its columns are."""
+    """Return a table for each evaluation and agent; the last one explains the columns."""
     made = []
     columns = COLUMNS + (COMPARED if any(len(each) > 1 for each in groups) else "")
     software = [text for group in groups for row in group for text in row.series.software]
@@ -315,7 +317,7 @@ def tables(groups: Sequence[Sequence[VariantRow]]) -> list[Table]:
 
 
 def plain(row: VariantRow) -> dict[str, Any]:
-    """Return a row as plain numbers with named columns, None for what is not known."""
+    """Return a row as plain numbers by column; unknown ones are None."""
     series, band, level, found = row.series, row.band, row.level, row.comparison
     steps = [] if level is None else [each for each in level.reached if each is not None]
     numbers = {
@@ -386,14 +388,13 @@ def cells(row: VariantRow, *, compared: bool) -> list[str]:
 
 
 def interval(low: float, high: float) -> str:
-    """Return an interval for a reader; nothing if it is not known."""
+    """Return an interval as text; empty if unknown."""
     known = low < high and math.isfinite(high - low)
     return f" ({low:.3f}..{high:.3f})" if known else ""
 
 
 def pictures(found: Sequence[Series], folder: Path, name: str, forms: Sequence[str]) -> list[Path]:
-    """Write learning curves over seeds, a picture for each evaluation and agent; return the
-    files."""
+    """Write learning curves over seeds, one plot per evaluation and agent; return the files."""
     groups = grouped([each for each in found if len(each.trained) > 1])
     made = []
     for number, group in enumerate(groups, 1):
@@ -410,7 +411,7 @@ def pictures(found: Sequence[Series], folder: Path, name: str, forms: Sequence[s
 
 
 def curve(each: Series) -> SeedCurves:
-    """Return the curve of a series: the mean with few seeds, the interquartile mean with many."""
+    """Return the curve of a series: the mean for few seeds, the interquartile mean for many."""
     bands = [each.band(trained) for trained in each.trained]
     robust = len(each.runs) >= aggregate.ENOUGH
     return SeedCurves(

@@ -21,10 +21,10 @@ from dovetail_experiments.reports.over_seeds import Series, grouped, interval
 from dovetail_experiments.reports.plot import profiles
 
 Scales = Mapping[str, tuple[float, float]]
-"""By task, the results that count as 0 and as 1."""
+"""Results that count as 0 and as 1, by task."""
 
 LEVELS = [round(0.02 * number, 2) for number in range(51)]
-"""Where a performance profile is drawn."""
+"""Levels at which performance profiles are drawn."""
 CAPTION = (
     "IQM: interquartile mean of normalised results, 95 % by stratified bootstrap; gap: mean "
     "distance to 1; P: probability that a run is better than one of the first variant, mean over "
@@ -41,31 +41,34 @@ class TaskRow:
     agent: str
     tasks: tuple[str, ...]
     scores: Matrix
-    """Normalised results: a row for each seed, a column for each task."""
+    """Normalised results, shape (seeds, tasks)."""
     iqm: float
     iqm_low: float
     iqm_high: float
-    """By stratified bootstrap; not finite for fewer than ``aggregate.FEW`` seeds."""
+    """Upper end of the interval, by stratified bootstrap; not finite for fewer than
+    ``aggregate.FEW`` seeds."""
     gap: float
-    """The optimality gap."""
+    """Optimality gap."""
     profile: list[float]
-    """The share of runs above each of ``LEVELS``."""
+    """Share of runs above each of ``LEVELS``."""
     better: float
-    """The probability that a run is better than one of the first variant; NaN for the first."""
+    """Probability that a run beats one of the first variant; NaN for the first itself."""
     better_low: float
     better_high: float
     scales: dict[str, tuple[float, float]]
-    """By task, the results that counted as 0 and as 1."""
+    """Results that counted as 0 and as 1, by task."""
 
     @property
     def note(self) -> str:
-        """A note beside it."""
+        """Note to print beside it."""
         return "few seeds: no interval" if len(self.scores) < aggregate.FEW else ""
 
 
 def scale(of: Sequence[Series], given: Scales) -> tuple[float, float]:
-    """Return the results of a task that count as 0 and as 1: those of the file; else the ends of a
-    score, or the lowest and the highest return of its runs."""
+    """Return the results of a task that count as 0 and as 1.
+
+    They come from the file, else from the range of a score or of the runs' returns.
+    """
     if of[0].task in given:
         return given[of[0].task]
     if all(each.measure == "score" for each in of):
@@ -75,7 +78,7 @@ def scale(of: Sequence[Series], given: Scales) -> tuple[float, float]:
 
 
 def normalised(values: Sequence[float], ends: tuple[float, float]) -> list[float]:
-    """Return results on a scale from 0 to 1.
+    """Return results rescaled so that ``ends`` become 0 and 1.
 
     >>> normalised([5.0, 10.0], (0.0, 10.0))
     [0.5, 1.0]
@@ -86,9 +89,9 @@ def normalised(values: Sequence[float], ends: tuple[float, float]) -> list[float
 
 def rows(found: Sequence[Series], given: Scales) -> list[list[TaskRow]]:
     """Return results over tasks, a list for each evaluation and agent; the first variant is the
-    base.
+    baseline.
 
-    Only what was played on all tasks and seeds takes part.
+    Only variants played on all tasks and seeds are included.
     """
     groups: dict[tuple[str, str], dict[str, dict[str, Series]]] = {}
     for group in grouped([each for each in found if each.task]):
@@ -149,7 +152,7 @@ def _group(
 
 
 def tables(groups: Sequence[Sequence[TaskRow]]) -> list[Table]:
-    """Return a table for each evaluation and agent, the last with what its columns are."""
+    """Return a table for each evaluation and agent; the last one explains the columns."""
     made = []
     for group in groups:
         first = group[0]
@@ -188,7 +191,7 @@ def tables(groups: Sequence[Sequence[TaskRow]]) -> list[Table]:
 
 
 def plain(row: TaskRow) -> dict[str, Any]:
-    """Return a row as plain values, None for what is not known."""
+    """Return a row as plain values; unknown ones are None."""
     numbers = {
         "iqm": row.iqm,
         "iqm_low": row.iqm_low,
@@ -218,7 +221,7 @@ def curves(group: Sequence[TaskRow]) -> dict[str, list[tuple[float, float]]]:
 def pictures(
     groups: Sequence[Sequence[TaskRow]], folder: Path, name: str, forms: Sequence[str]
 ) -> list[Path]:
-    """Write performance profiles, a picture for each evaluation and agent; return the files."""
+    """Write performance profiles, one plot for each evaluation and agent; return the files."""
     made = []
     for number, group in enumerate(groups, 1):
         stem = "profile" if len(groups) == 1 else f"profile-{number}"
@@ -234,8 +237,7 @@ def pictures(
 
 
 def worth(found: Sequence[Series], aim: Objective, given: Scales) -> float:
-    """Return what a search maximises: the mean over the runs, and over tasks of what is
-    normalised by their scales."""
+    """Return the objective of a search: the mean over runs and tasks, tasks being normalised."""
     values = []
     for each in found:
         if (each.evaluation, each.agent) == (aim.evaluation, aim.agent):
@@ -246,7 +248,7 @@ def worth(found: Sequence[Series], aim: Objective, given: Scales) -> float:
 
 
 def best(found: Sequence[Series], aim: Objective | None, given: Scales) -> Text | None:
-    """Return a line with the set of values that a search found best; None without a search."""
+    """Return a line with the best set of values of a search; None without a search."""
     sets: dict[str, list[Series]] = {}
     for each in found:
         if aim and (each.evaluation, each.agent) == (aim.evaluation, aim.agent):
@@ -254,7 +256,7 @@ def best(found: Sequence[Series], aim: Objective | None, given: Scales) -> Text 
     if aim is None or not sets:
         return None
     played = {variant: sum(len(each.runs) for each in of) for variant, of in sets.items()}
-    values = {  # of the sets that were not given up
+    values = {  # only sets that were not stopped early
         variant: worth(each, aim, given)
         for variant, each in sets.items()
         if played[variant] == max(played.values())

@@ -1,4 +1,4 @@
-"""The report of an experiment as one HTML page that needs no other file."""
+"""The report of an experiment as a single, self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from dovetail_experiments.reports.table import standings_table, summary
 from dovetail_experiments.stages.schedule import StageResult
 
 SAMPLES = 2
-"""Games that are drawn."""
+"""Number of games to draw."""
 FRAMES = 8
-"""Positions of each of them."""
+"""Positions to draw of each game."""
 POINTS = 40
-"""Points of a curve of what agents measured."""
+"""Points of a curve of the agents' measures."""
 CUTS = 8
 """Points of a curve of ratings."""
 
@@ -66,21 +66,21 @@ figure { margin: 0; } figcaption { font-size: 13px; color: var(--muted); }
 
 @dataclass(frozen=True, slots=True)
 class PageSource:
-    """One execution that the page shows in detail."""
+    """An execution to show in detail."""
 
     row: Mapping[str, Any]
-    """Of the table ``executions``."""
+    """Its row of the table ``executions``."""
     file: ExperimentFile
     played: Sequence[StageResult]
     complete: bool
     folder: Path
-    """With its journal."""
+    """Folder of its journal."""
     software: Sequence[str] = ()
-    """The code that played its stages."""
+    """Software versions that its stages record."""
 
     @property
     def journal(self) -> Path:
-        """Its games."""
+        """Journal of its games."""
         return self.folder / f"games-{self.row['id']}.journal"
 
 
@@ -94,11 +94,11 @@ def page(
     """Return the page.
 
     Args:
-        sources: the executions, of which the last is shown in detail.
-        series: what evaluations measured over seeds; empty for a single execution.
-        command: what plays the experiment again.
-        asked: the seeds, sweep and report of its file, where they are known.
-        exact: games of each tournament and evaluation that are compared with exact values.
+        sources: the executions; the last one is shown in detail.
+        series: evaluation results over seeds; empty for a single execution.
+        command: the command that plays the experiment again.
+        asked: the seeds, sweep and report settings of its file, if known.
+        exact: games of each tournament and evaluation to compare with exact values.
     """
     last = sources[-1]
     file = last.file
@@ -199,9 +199,8 @@ def _results(body: Xml.Element, last: PageSource) -> None:
             _add(
                 body,
                 "p",
-                "Until all meetings are played, take these intervals as preliminary: they do not "
-                "allow for "
-                "looking again and again.",
+                "These intervals are preliminary until all meetings are played: they do not allow "
+                "for repeated looks.",
                 "note",
             )
         _sheet(body, sheet(standings_table(standings(file, tournament, played), full=True)))
@@ -219,14 +218,14 @@ def _results(body: Xml.Element, last: PageSource) -> None:
 def ratings(
     file: ExperimentFile, played: Sequence[StageResult], tournament: Tournament
 ) -> dict[str, list[tuple[float, float]]]:
-    """Return the ratings of players after shares of the games of each meeting; empty if there are
-    none."""
+    """Return the players' ratings after increasing shares of each meeting's games; empty if there
+    are none."""
     if tournament.seats != 2 or tournament.format != "round-robin":
         return {}
     curves: dict[str, list[tuple[float, float]]] = {}
     meetings = [each for each in played if each.stage.kind == "tournament"]
     for cut in range(1, CUTS + 1):
-        # A meeting that was decided early has fewer games than its stage.
+        # A meeting decided early has fewer games than its stage.
         part = [each.until((1 + each.endings.last) * cut // CUTS) for each in meetings]
         for row in standings(file, tournament, part).rows:
             if row.elo is not None and abs(row.elo.value) < 1e6:
@@ -235,8 +234,7 @@ def ratings(
 
 
 def _kept(body: Xml.Element, last: PageSource, most: int) -> None:
-    """The share of moves that keep the value of the position, in games that are solved near the
-    end."""
+    """Add the share of value-keeping moves, for games whose endings are solved."""
     if not last.journal.is_file():
         return
     found = kept.table(last.journal, last.row["id"], last.played, most)
@@ -252,7 +250,7 @@ def _conduct(body: Xml.Element, last: PageSource) -> None:
 
 
 def _measures(body: Xml.Element, last: PageSource) -> None:
-    """The agents' measures while they learned, over the episodes of all phases."""
+    """Add the agents' measures during learning, over the episodes of all phases."""
     found: dict[str, Thinned] = {}
     order = 0
     for each in last.played:
@@ -277,14 +275,13 @@ def _measures(body: Xml.Element, last: PageSource) -> None:
 
 
 class Thinned:
-    """The means of successive values: between ``POINTS`` and twice as many, once there are as
-    many."""
+    """A long series averaged down to between ``POINTS`` and twice that many means."""
 
     def __init__(self) -> None:
         self._size = 1
-        """Values of each mean."""
+        """Number of values per mean."""
         self._sums: list[tuple[int, float, int]] = []
-        """The last place, the sum and the number of the values of each mean."""
+        """Last position, sum and count of each mean's values."""
 
     def add(self, place: int, value: float) -> None:
         """Add a value."""
@@ -299,7 +296,7 @@ class Thinned:
         self._sums.append((place, value, 1))
 
     def means(self) -> list[tuple[float, float]]:
-        """Return places and means."""
+        """Return the positions and the means."""
         return [(float(place), total / count) for place, total, count in self._sums]
 
 
@@ -316,7 +313,7 @@ def _games(body: Xml.Element, last: PageSource) -> None:
     for number, record in games.counted(journal):
         if record.mode != "evaluate":
             continue
-        seen += 1  # of all, each is as likely to stay (reservoir sampling)
+        seen += 1  # reservoir sampling: every game is equally likely to stay
         if len(samples) < SAMPLES:
             samples.append((number, record))
         elif (at := rng.randrange(seen)) < SAMPLES:
@@ -358,7 +355,7 @@ def _frames(record: EpisodeRecord) -> Iterable[tuple[str, Xml.Element]]:
             if number:
                 acted = ", ".join(f"seat {seat}: {a}" for seat, a in record.actions[number - 1])
             yield f"turn {number} {acted}".strip(), drawn
-    except Exception:  # an environment of another version: the rest of the page is still right
+    except Exception:  # environment of another version: the rest of the page is still right
         return
 
 

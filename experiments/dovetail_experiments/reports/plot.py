@@ -1,4 +1,4 @@
-"""Learning curves as a picture."""
+"""Learning curves as image files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class CurvePoint:
 def learning_curves(
     paths: Sequence[Path], title: str, measure: str, curves: Mapping[str, Sequence[CurvePoint]]
 ) -> None:
-    """Write pictures with a line and a 95 % band for each curve.
+    """Write plots with a line and a 95 % band for each curve.
 
     Args:
-        paths: where to: .png, .svg or .pdf.
-        title: above the picture.
-        measure: what the estimates are; ``win rate`` is shown from 0 to 100 %.
-        curves: points in rising order by label.
+        paths: the files to write: .png, .svg or .pdf.
+        title: the plot's title.
+        measure: the label of the estimates; ``win rate`` is shown from 0 to 100 %.
+        curves: points in ascending order, by label.
     """
     figure, axes = _axes()
     for label, points in curves.items():
@@ -56,20 +56,20 @@ class SeedCurves:
     low: Sequence[float]
     high: Sequence[float]
     runs: Sequence[Sequence[float]]
-    """The curve of each seed."""
+    """Curve of each seed."""
 
 
 def curves_over_runs(
     paths: Sequence[Path], title: str, measure: str, curves: Mapping[str, SeedCurves], band: str
 ) -> None:
-    """Write pictures with a line and a band for each method, and a thin line for each run.
+    """Write plots with a line and a band for each method, and a thin line for each run.
 
     Args:
-        paths: where to: .png, .svg or .pdf.
-        title: above the picture.
-        measure: what the values are; ``score`` is shown from 0 to 1.
-        curves: by label.
-        band: what lines and bands are.
+        paths: the files to write: .png, .svg or .pdf.
+        title: the plot's title.
+        measure: the label of the values; ``score`` is shown from 0 to 1.
+        curves: the curves by label.
+        band: an explanation of lines and bands.
     """
     figure, axes = _axes()
     for label, each in curves.items():
@@ -95,12 +95,12 @@ def curves_over_runs(
 def profiles(
     paths: Sequence[Path], title: str, curves: Mapping[str, Sequence[tuple[float, float]]]
 ) -> None:
-    """Write pictures with the performance profile of each method.
+    """Write plots with the performance profile of each method.
 
     Args:
-        paths: where to: .png, .svg or .pdf.
-        title: above the picture.
-        curves: levels, and the shares of runs above them, by label.
+        paths: the files to write: .png, .svg or .pdf.
+        title: the plot's title.
+        curves: levels with the share of runs above them, by label.
     """
     figure, axes = _axes()
     for label, points in curves.items():
@@ -111,14 +111,14 @@ def profiles(
 
 
 def save(figure: Any, paths: Sequence[Path]) -> None:
-    """Write a figure; equal figures give equal files."""
+    """Write a figure; equal figures give identical files."""
     import matplotlib
 
     for path in paths:
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix)
         with matplotlib.rc_context({"svg.hashsalt": "dovetail"}):
             figure.savefig(path, dpi=150, metadata=metadata)
-        figure.set_layout_engine("none")  # laid out once: it takes as long as drawing
+        figure.set_layout_engine("none")  # done once, as it takes as long as drawing
 
 
 def _axes() -> tuple[Any, Any]:
@@ -144,12 +144,12 @@ def _finish(
     plain(axes)
     handles, labels = axes.get_legend_handles_labels()
     legend = axes.legend(handles, labels, frameon=False, loc="best")
-    for each in legend.get_texts():  # a name with two $ would be taken for a formula
+    for each in legend.get_texts():  # two $ in a name would make a formula
         each.set_parse_math(False)
 
 
 def _label(name: str) -> str:
-    """Return a name as a label; matplotlib would hide one that begins with an underscore."""
+    """Return a name as a label; matplotlib hides labels that start with an underscore."""
     return f" {name}" if name.startswith("_") else name
 
 

@@ -19,8 +19,7 @@ Curves = dict[str, list[CurvePoint]]
 
 
 def write(file: ExperimentFile, played: Sequence[StageResult], folder: Path) -> None:
-    """Show curves and summary; write ``summary.txt`` and, with at least two evaluations, pictures
-    of them."""
+    """Show curves and a summary; write ``summary.txt`` and, after two evaluations, plots."""
     rows = [(each.stage, t) for each in played for t in each.tallies]
     tournaments = [standings(file, each, played) for each in file.tournaments]
     tables = [standings_table(each, full=True) for each in tournaments]
@@ -43,7 +42,7 @@ def write(file: ExperimentFile, played: Sequence[StageResult], folder: Path) -> 
 
 
 def _ends(file: ExperimentFile, played: Sequence[StageResult]) -> list[tuple[Stage, Tally]]:
-    """Return what fits on a screen: the first and the last evaluations, or else the phases."""
+    """Return results that fit on a screen: the first and last evaluations, or else the phases."""
     evaluations = [each for each in played if each.stage.kind == "evaluation"]
     if not evaluations:
         phases = [each for each in played if each.stage.kind in ("phase", "league")]
@@ -58,7 +57,7 @@ def _ends(file: ExperimentFile, played: Sequence[StageResult]) -> list[tuple[Sta
 
 
 def curves(file: ExperimentFile, played: Sequence[StageResult]) -> tuple[str, Curves]:
-    """Return what was measured, ``win rate`` or ``mean return``, and its points by label."""
+    """Return the measure, ``win rate`` or ``mean return``, and its points by label."""
     entries = [
         (f"{t.agent}, seat {t.seat}: {each.stage.part.name}", each.stage.trained, t)
         for each in played
@@ -75,7 +74,7 @@ def curves(file: ExperimentFile, played: Sequence[StageResult]) -> tuple[str, Cu
 
 
 def _of_interest(file: ExperimentFile, played: StageResult) -> list[Tally]:
-    """Return the accounts of the learners; or, without learners, of all agents."""
+    """Return the learners' tallies or, without learners, all tallies."""
     learners = file.learners()
     found = played.tallies
     return [t for t in found if t.agent in learners] or found

@@ -25,7 +25,7 @@ from dovetail_experiments.stages.schedule import StageResult, more, stages
 
 REPORT = "report.html"
 AGAIN = "experiment.json"
-"""The file that plays an experiment again, with all its settings."""
+"""File with all settings, from which an experiment can be played again."""
 
 
 def make(
@@ -34,12 +34,11 @@ def make(
     """Write the report of the last experiment in a folder; return its path.
 
     Args:
-        folder: of the experiment, with its journals; the report goes there.
-        where: its record, if it is in another place.
-        exact: games of each tournament and evaluation that are compared with exact values; 0 for
-            none.
-        name: of the experiment, if its record has others; that of the folder if None and the
-            record is in another place.
+        folder: the experiment's folder, with its journals; the report is written there.
+        where: its record, if that is elsewhere.
+        exact: games of each tournament and evaluation to compare with exact values; 0 for none.
+        name: the experiment to report, if the record has several; if None and the record is
+            elsewhere, the folder's name.
 
     Raises:
         DovetailError: there is no record, it is empty, or the report cannot be written.
@@ -58,7 +57,7 @@ def make(
 
 
 def shown(records: Records, name: str | None) -> list[Mapping[str, Any]]:
-    """Return the executions of the last experiment: one, or the last of each trial."""
+    """Return the executions of the last experiment: a single one, or the last of each trial."""
     rows = [row for row in records.rows("executions") if name in (None, row["name"])]
     if not rows:
         raise DovetailError(f"{database.shown(records.url)} has no executions to report")
@@ -69,7 +68,7 @@ def shown(records: Records, name: str | None) -> list[Mapping[str, Any]]:
     for row in rows:
         if row["trial"] is not None and row["name"] == last["name"]:
             trials[row["variant"], row["seed"]] = row
-    # Of the last sweep, whose first trial may not have begun.
+    # Of the last sweep, even if its first trial has not begun.
     first = max((row["id"] for row in rows if row["trial"] == 1), default=0)
     return sorted(
         (row for row in trials.values() if row["id"] >= first or row["finished"]),
@@ -104,7 +103,7 @@ def file_of(row: Mapping[str, Any]) -> ExperimentFile:
 def replayed(
     records: Records, file: ExperimentFile, execution: int
 ) -> tuple[list[StageResult], bool]:
-    """Return the finished stages of an execution with their results, and whether those are all."""
+    """Return an execution's finished stages with their results, and whether all have finished."""
     rows = records.rows("stages", where=[f"execution={execution}"])
     finished = {row["number"]: row["id"] for row in rows if row["finished"] is not None}
     done: list[StageResult] = []
@@ -126,7 +125,7 @@ def _command(folder: Path, source: PageSource) -> str:
 
 
 def scales(where: Where) -> Scales:
-    """Return the scales of the tasks of the experiment in a folder or a file of its folder."""
+    """Return the scales of the tasks of an experiment, given its folder or a file in it."""
     if not isinstance(where, str | Path) or "://" in str(where):
         return {}
     path = Path(where)
@@ -134,7 +133,7 @@ def scales(where: Where) -> Scales:
 
 
 def asked(folder: Path) -> Keys:
-    """Return the seeds, sweep and report of the experiment in a folder, where they are known."""
+    """Return the seeds, sweep and report settings of the experiment in a folder, if known."""
     try:
         return msgspec.json.decode((folder / AGAIN).read_bytes(), type=Keys)
     except (OSError, msgspec.DecodeError):

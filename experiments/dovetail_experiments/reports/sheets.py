@@ -1,4 +1,4 @@
-"""Tables as plain text, for pages: what the terminal's tables show, and what agents did besides."""
+"""Tables as plain text for pages: the terminal's tables, thinking times, faults and endings."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table of texts."""
+    """A table of text cells."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     text: Sequence[int] = (0,)
-    """The columns that are words, by their place; the others are figures."""
+    """Indices of the columns with words; the others hold figures."""
     title: str = ""
     note: str = ""
 
 
 def sheet(table: Table) -> Sheet:
-    """Return a table that was made for the terminal."""
+    """Convert a table made for the terminal."""
     cells = [[_plain(cell) for cell in each.cells] for each in table.columns]
     return Sheet(
         [_plain(each.header) for each in table.columns],
@@ -58,8 +58,7 @@ def conduct(found: Sequence[Row]) -> Sheet:
 
 
 def endings(found: Sequence[Row], played: Sequence[StageResult]) -> Sheet:
-    """Return how episodes ended, from ``numbers.endings``, and the first messages of those that say
-    why."""
+    """Return counts of endings with the first messages, from ``numbers.endings``."""
     rows = [
         (
             f"{row['reason']}, played again" if row["again"] else row["reason"],

@@ -1,4 +1,4 @@
-"""Standings of a tournament: points, ratings, and what they are worth.  Pure."""
+"""Standings of a tournament: points, ratings and their uncertainty.  Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _Superiority = Callable[[str, str], float]
 
 @dataclass(slots=True)
 class Standing:
-    """The results of a player."""
+    """A player's results."""
 
     player: str
     wins: int = 0
@@ -43,39 +43,39 @@ class Standing:
     losses: int = 0
     truncated: int = 0
     episodes: int = 0
-    """Of one seat, where nothing is won: those played."""
+    """Episodes played, in games of one seat."""
     points: float = 0.0
     score: Estimate = field(default_factory=lambda: without_interval(math.nan))
-    """Mean points over units, a draw counting half; of one seat, the mean return."""
+    """Mean points over units, a draw counting half; in games of one seat, the mean return."""
     elo: Estimate | None = None
-    """Around the mean of all players; of two players, the difference to the other."""
+    """Elo rating relative to the mean of all players; for two players, their difference."""
     one_sided: str = ""
-    """``least`` or ``most``, where only one end of the interval of ``elo`` means anything."""
+    """``least`` or ``most`` if only one end of the interval of ``elo`` is meaningful."""
     pairs: Sample | None = None
     distinct: Distinct = field(default_factory=lambda: Distinct(0, 0, 0.0))
     next_best: float = math.nan
-    """The likelihood that it is stronger than the next."""
+    """Likelihood that it is stronger than the next player."""
     nash: tuple[float, float] | None = None
-    """In a complete round robin: its share of the Nash equilibrium, and its score against it, less
-    one half."""
+    """Share of the Nash equilibrium, and score against it minus one half; complete round robins
+    only."""
     capped: Censored | None = None
-    """Of one seat with a cap: what the returns would be without it."""
+    """Estimate of uncapped returns, in games of one seat with a cap."""
 
     @property
     def games(self) -> int:
-        """Those with a result."""
+        """Number of games with a result."""
         return self.wins + self.draws + self.losses
 
     @property
     def range(self) -> tuple[float, float]:
-        """The points for each game if all truncated games were lost, and if all were won."""
+        """Points per game if all truncated games were lost, and if all were won."""
         total = self.games + self.truncated
         return self.points / total, (self.points + self.truncated) / total
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """Where the test of a meeting stands."""
+    """State of a meeting's sequential test."""
 
     pair: tuple[str, str]
     line: str
@@ -83,25 +83,25 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """The result of a tournament, the best player first."""
+    """Result of a tournament, best player first."""
 
     name: str
     seats: int
     rows: list[Standing]
     caption: str
     notes: list[str]
-    """One line for each thing that the figures alone would hide."""
+    """Remarks that qualify the figures, one per line."""
     crosses: dict[tuple[str, str], tuple[float, int]]
-    """By player and opponent, the points and games of the first."""
+    """Points and number of games of each player against each opponent."""
     tests: list[Test]
     comparisons: dict[tuple[str, str], Difference]
-    """Of one seat: differences on equal seeds."""
+    """Differences on equal seeds, in games of one seat."""
 
 
 def standings(
     file: ExperimentFile, tournament: Tournament, played: Sequence[StageResult]
 ) -> Standings:
-    """Return the standings of what was played of a tournament."""
+    """Return the standings of a tournament from the stages played so far."""
     mine = [
         each
         for each in played
@@ -172,7 +172,7 @@ def _notes(rows: Mapping[str, Standing], found: Sequence[tuple[StageResult, Unit
 def _ordered(
     tournament: Tournament, rows: Mapping[str, Standing], mine: Sequence[StageResult]
 ) -> list[Standing]:
-    """Return the players, the best first by the rule of the tournament's format."""
+    """Return the players, best first by the rule of the tournament's format."""
     order = sorted(rows.values(), key=lambda row: -(row.elo.value if row.elo else 0.0))
     if tournament.format == "swiss":
         order.sort(key=lambda row: -row.points)
@@ -216,8 +216,7 @@ def _caption(
 
 
 def _score(rows: Mapping[str, Standing], found: Sequence[tuple[StageResult, Units]]) -> None:
-    """Set the scores of two seats: means over units, in which each meeting weighs what its games
-    do."""
+    """Set the scores for games of two seats: means over units, meetings weighted by their games."""
     parts: dict[str, list[tuple[int, list[float]]]] = {name: [] for name in rows}
     for each, units in found:
         count = sum(len(unit.games) for unit in units.units)
@@ -238,7 +237,7 @@ def _score(rows: Mapping[str, Standing], found: Sequence[tuple[StageResult, Unit
 
 
 def _average(rows: Mapping[str, Standing], meetings: Mapping[tuple[str, str], Sample]) -> None:
-    """Set what Nash averaging says of each player, if each met each other."""
+    """Set the Nash averages, if every player met every other."""
     names = list(rows)
     table = np.zeros((len(names), len(names)))
     for (one, other), sample in meetings.items():
@@ -277,7 +276,7 @@ def _count(
 
 
 def _repetition(played: StageResult, units: Units) -> str:
-    """Return what to say of a meeting whose games repeat; empty if they do not matter."""
+    """Return a remark on a meeting with repeated games; empty if they do not matter."""
     found = units.distinct
     if (
         _only_trial(units)
@@ -292,7 +291,7 @@ def _repetition(played: StageResult, units: Units) -> str:
 
 
 def _only_trial(units: Units) -> bool:
-    """Return whether one round was played twice, and the rest with openings are all different."""
+    """Return whether only one round was repeated and all other games differ."""
     found = units.distinct
     size = units.players if units.rotate else 1
     opened = sum(bool(game.opening) for game in units.finished)
@@ -430,7 +429,7 @@ def _alone(tournament: Tournament, mine: Sequence[StageResult]) -> Standings:
             )
     caption = "mean return; 95 % over episodes (Student's t); differences on the same seeds"
     if any(row.truncated for row in rows):
-        caption += "; T: truncated: the mean would be another, so that it has no interval"
+        caption += "; T: truncated; their returns are incomplete, so the mean has no interval"
     return Standings(tournament.name, 1, rows, caption, notes, {}, [], comparisons)
 
 

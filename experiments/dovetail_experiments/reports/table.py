@@ -22,13 +22,13 @@ def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = Fal
     """Return a table with a row for each agent and seat of each stage.
 
     Results are shares of games won, or mean returns in games without winners, with 95 % intervals.
-    Where games repeat, a line says how many are distinct. T counts truncated games, which are in no
-    share.
+    For repeated games, a line gives the number of distinct ones. T counts truncated games, which
+    are left out of the shares.
 
     Args:
-        title: above the table.
-        rows: what is shown.
-        full: also thinking time and faults, which does not fit a narrow terminal.
+        title: the table's title.
+        rows: the stages and tallies to show.
+        full: include thinking time and faults, which need a wide terminal.
     """
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("played")
@@ -62,14 +62,13 @@ def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = Fal
             count = f"{tally.distinct.distinct:,}"
             cells += [f"{tally.games:,}", count, f"{per_move:.2f}", str(tally.breaches)]
         table.add_row(*cells)
-        learning = stage.kind in ("phase", "league")  # what changes has no one mean
+        learning = stage.kind in ("phase", "league")  # an agent that changes has no single mean
         if not learning and (uncut := tally.uncut) is not None:
             notes[f"{stage.part.name}: {tally.agent}: {described(uncut)}"] = None
     if cut:
         notes[
-            "T: truncated games, left out of what is won; returns count as far as they got, so "
-            "that "
-            "their mean has no interval"
+            "T: truncated games, left out of win rates; their returns are incomplete, so the mean "
+            "has no interval"
         ] = None
     table.caption = "\n".join(notes) or None
     table.caption_justify = "left"
@@ -77,7 +76,7 @@ def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = Fal
 
 
 def outcome(tally: Tally) -> tuple[str, str]:
-    """Return games won, drawn and lost, and the rate or mean with its interval."""
+    """Return games won, drawn and lost, and the win rate or mean with its interval."""
     if tally.decided:
         return f"{tally.wins}-{tally.draws}-{tally.losses}", percent(tally.win_rate)
     found = tally.mean_return
@@ -87,12 +86,11 @@ def outcome(tally: Tally) -> tuple[str, str]:
 
 
 def standings_table(found: Standings, *, full: bool = False) -> Table:
-    """Return the standings of a tournament, the best first.
+    """Return the standings of a tournament, best first.
 
     Args:
         found: the standings.
-        full: also pairs by their score and points against each opponent, which does not fit a
-            narrow terminal.
+        full: include pairs by score and points against each opponent, which need a wide terminal.
     """
     if found.seats == 1:
         return _alone_table(found)
@@ -180,7 +178,7 @@ def percent(found: Estimate) -> str:
 
 
 def rating(row: Standing) -> str:
-    """Return a rating with its interval, or the one end that means anything."""
+    """Return a rating with its interval, or with the one end that is meaningful."""
     found = row.elo
     if found is None or math.isnan(found.value):
         return "-"
@@ -194,7 +192,7 @@ def rating(row: Standing) -> str:
 
 
 def curve_table(title: str, curves: Mapping[str, Sequence[CurvePoint]]) -> Table:
-    """Return learning curves as bars, a row for each point in time."""
+    """Return learning curves as bars, a row for each evaluation."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column("episodes", justify="right")
     for label in curves:

@@ -1,4 +1,4 @@
-"""A learner beside the kept results of others, over the tasks of a suite."""
+"""Compare a learner with the saved results of others on the tasks of a suite."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PICTURE = "beside.png"
 
 
 class KeptSeries(Struct, frozen=True):
-    """A result of ``results.json`` that is kept."""
+    """A saved result in ``results.json``."""
 
     task: str
     evaluation: str
@@ -38,7 +38,7 @@ class KeptSeries(Struct, frozen=True):
 
     @property
     def series(self) -> Series:
-        """The same for comparisons."""
+        """Return it as a series for comparisons."""
         return Series(
             variant=self.variant,
             evaluation=self.evaluation,
@@ -51,7 +51,7 @@ class KeptSeries(Struct, frozen=True):
 
 
 def kept() -> list[Series]:
-    """Return the results of others."""
+    """Return the saved results of other learners."""
     found = msgspec.json.decode(KEPT.read_bytes(), type=list[KeptSeries])
     return [each.series for each in found]
 
@@ -59,17 +59,18 @@ def kept() -> list[Series]:
 def bench(
     kind: str, parameters: Mapping[str, Any], out: Path | None, jobs: int, *, resume: bool = False
 ) -> Path:
-    """Play the suite with a learner, and show it beside the others; return the picture.
+    """Play the suite with a learner, and plot it beside the others; return the plot's path.
 
     Args:
         kind: the learner's type: a built-in one, or ``file.py:Class``.
-        parameters: its options.
-        out: as of ``trials.execute``.
-        jobs: trainings at once.
-        resume: continue what was interrupted.
+        parameters: the learner's options.
+        out: as for ``trials.execute``.
+        jobs: the number of trainings at once.
+        resume: continue an interrupted run.
 
     Raises:
-        DovetailError: it cannot play a game of the suite, or the kept results are of another.
+        DovetailError: it cannot play a game of the suite, or the saved results are of another
+            suite.
     """
     done = trials.execute(
         SUITE,
@@ -95,12 +96,12 @@ def bench(
 
 
 def beside(own: list[Series], others: list[Series], folder: Path) -> Path:
-    """Show a learner's results beside others'; return the picture.
+    """Plot a learner's results beside others'; return the plot's path.
 
     Args:
-        own: the learner's.
-        others: what it is compared with.
-        folder: where the picture and the tables go.
+        own: the learner's results.
+        others: the results to compare it with.
+        folder: the folder for the plot and the tables.
     """
     console = Console(highlight=False, markup=False)
     wide = console if console.is_terminal else Console(width=140, highlight=False, markup=False)
@@ -120,7 +121,7 @@ def beside(own: list[Series], others: list[Series], folder: Path) -> Path:
 
 
 def keep(kind: str, found: list[Series]) -> None:
-    """Put a learner's results among those that are kept, in place of older ones."""
+    """Save a learner's results among those of other learners, replacing older ones."""
     before = msgspec.json.decode(KEPT.read_bytes(), type=list[KeptSeries]) if KEPT.exists() else []
     mine = [msgspec.structs.replace(_kept(each), variant=kind) for each in found]
     rows = [each for each in before if each.variant != kind] + mine

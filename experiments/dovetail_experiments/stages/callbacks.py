@@ -1,5 +1,4 @@
-"""Callbacks, which are told of an execution while it is played: your own, trackers, and what
-keeps states on the way."""
+"""Callbacks during an execution: your own, trackers, and the saving of intermediate states."""
 
 from __future__ import annotations
 
@@ -20,73 +19,73 @@ from dovetail_experiments.reports.output import write
 from dovetail_experiments.stages.schedule import Stage, StageResult
 
 STATES = "states"
-"""The folder of the states that phases keep."""
+"""Folder of the states saved during phases."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionStart:
-    """An execution that begins, or is resumed."""
+    """An execution that starts or is resumed."""
 
     file: ExperimentFile
     number: int
-    """Of the execution in its record."""
+    """Number of the execution in its record."""
     folder: Path
-    """Where it leaves its files."""
+    """Folder for its files."""
     variant: str
-    """The values of a sweep; empty without one."""
+    """The sweep's values, as text; empty without a sweep."""
     settings: Mapping[str, str]
-    """The same by key of the file."""
+    """The sweep's values by key of the file."""
 
     @property
     def title(self) -> str:
-        """A name that no other execution of the record has."""
+        """A name that is unique in the record."""
         words = (self.file.name, self.variant, f"seed {self.file.seed}", f"({self.number})")
         return " ".join(filter(None, words))
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedStage:
-    """A stage that is over: a stretch of a phase, or one playing of an evaluation."""
+    """A finished stage: part of a phase, or one run of an evaluation."""
 
     result: StageResult
     values: dict[str, float]
-    """Means by name: ``PART/AGENT/return``, ``score`` and the measures of agents."""
+    """Means by name: ``PART/AGENT/return``, ``PART/AGENT/score`` and the agents' own measures."""
     states: Mapping[str, bytes]
-    """The learners' states after it, by name."""
+    """The learners' states after the stage, by name."""
     again: bool
-    """True if an earlier attempt played it, and it is only told again."""
+    """True if an earlier attempt played the stage, and it is only reported again."""
 
     @property
     def stage(self) -> Stage:
-        """Its place in the schedule."""
+        """The stage in the schedule."""
         return self.result.stage
 
     @property
     def trained(self) -> int:
-        """The learning episodes up to its end."""
+        """Number of learning episodes up to its end."""
         stage = self.stage
         return stage.trained + (stage.episodes if stage.mode == "learn" else 0)
 
 
 class Callback:
-    """Base class of what is told of executions; give instances to ``trials.execute``.
+    """Base class of callbacks; pass instances to ``trials.execute``.
 
-    An exception ends the execution, which ``resume`` continues.  With ``jobs`` above 1 an instance
-    is pickled, and each execution has a copy.
+    An exception ends the execution; ``resume`` continues it.  With ``jobs`` above 1 instances are
+    pickled, and each execution gets its own copy.
     """
 
     def begin(self, start: ExecutionStart) -> None:
-        """An execution begins or is resumed."""
+        """Called when an execution starts or is resumed."""
 
     def stage(self, played: PlayedStage) -> None:
-        """A stage is over and in the record; told of all stages in order."""
+        """Called when a stage is over and in the record; stages are reported in order."""
 
     def end(self) -> None:
-        """The execution is over, or failed."""
+        """Called when the execution has finished or failed."""
 
 
 def values(result: StageResult) -> dict[str, float]:
-    """Return the means of a stage's finite values by name."""
+    """Return the means of a stage's finite values, by name."""
     part = result.stage.part
     sums: dict[str, tuple[float, int]] = {}
     for episode in result.episodes:
@@ -105,7 +104,7 @@ def values(result: StageResult) -> dict[str, float]:
 
 @contextmanager
 def telling(callbacks: list[Callback], start: ExecutionStart) -> Iterator[None]:
-    """Tell callbacks of the beginning and the end of an execution."""
+    """Call ``begin`` on entry and ``end`` on exit."""
     begun: list[Callback] = []
     try:
         for each in callbacks:
@@ -121,19 +120,18 @@ def telling(callbacks: list[Callback], start: ExecutionStart) -> Iterator[None]:
 
 
 class KeptStates(Callback):
-    """Writes the states that ``save_every`` and ``keep_best`` of phases ask for into the folder
-    ``states``."""
+    """Saves the states selected by ``save_every`` and ``keep_best`` in the folder ``states``."""
 
     def begin(self, start: ExecutionStart) -> None:
-        """Begin with an execution."""
+        """Start an execution."""
         self._file = start.file
         self._folder = start.folder / STATES
         self._best: dict[str, float] = {}
-        """By agent."""
+        """Best value so far of each agent."""
         self._phase: Phase | None = None
 
     def stage(self, played: PlayedStage) -> None:
-        """Write what is asked for after a stage."""
+        """Save the states due after a stage."""
         part = played.stage.part
         if isinstance(part, Phase):
             self._phase = part
@@ -152,7 +150,7 @@ class KeptStates(Callback):
                     self._write(name, "best", played)
 
     def _write(self, name: str, mark: str, played: PlayedStage) -> None:
-        if played.again:  # the attempt that played it wrote it, too
+        if played.again:  # the attempt that played it saved them
             return
         try:
             self._folder.mkdir(exist_ok=True)
@@ -165,10 +163,10 @@ class KeptStates(Callback):
 
 
 class TensorBoard(Callback):
-    """Writes values as they come into the folder ``tensorboard``."""
+    """Writes values to the folder ``tensorboard`` as they arrive."""
 
     def begin(self, start: ExecutionStart) -> None:
-        """Begin with an execution."""
+        """Start an execution."""
         module = needed("tensorboardX")
         self._writer = module.SummaryWriter(str(start.folder / "tensorboard"))
 
@@ -184,17 +182,17 @@ class TensorBoard(Callback):
 
 
 class WandB(Callback):
-    """Logs to a module with the functions of Weights & Biases: ``wandb`` itself, or ``trackio``.
+    """Logs to a module with the interface of Weights & Biases: ``wandb`` itself, or ``trackio``.
 
     Args:
-        name: of the module.
+        name: the module's name.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def begin(self, start: ExecutionStart) -> None:
-        """Begin with an execution."""
+        """Start an execution."""
         self._module = needed(self._name)
         config = {**msgspec.to_builtins(start.file), **start.settings}
         self._module.init(project=start.file.name, name=start.title, config=config)
@@ -212,7 +210,7 @@ class MLflow(Callback):
     """Logs to MLflow."""
 
     def begin(self, start: ExecutionStart) -> None:
-        """Begin with an execution."""
+        """Start an execution."""
         self._module: Any = needed("mlflow")
         self._module.set_experiment(start.file.name)
         self._module.start_run(run_name=start.title)
@@ -229,7 +227,7 @@ class MLflow(Callback):
 
 
 def _plain(name: str) -> str:
-    """Return a name of the characters that MLflow takes."""
+    """Replace the characters of a name that MLflow does not allow."""
     return "".join(each if each.isalnum() or each in "_-. /" else "_" for each in name)
 
 
@@ -240,7 +238,7 @@ def tracker(name: str) -> Callback:
     """Return a new tracker.
 
     Raises:
-        DovetailError: there is none of this name.
+        DovetailError: no tracker has this name.
     """
     if name == "tensorboard":
         return TensorBoard()

@@ -1,5 +1,7 @@
-"""An experiment on a cluster: in shards, each a host, if nothing learns; else one broker with its
-agents, and environments that join it from other nodes.
+"""Play an experiment on a cluster.
+
+Without learners it is split into shards, one host each; with learners, one broker runs with its
+agents, and environments on other nodes connect to it.
 """
 
 from __future__ import annotations
@@ -46,19 +48,22 @@ from dovetail_experiments.stages.shards import Coming, Shard, Shards, longest
 log = logging.getLogger("dovetail")
 
 START = 60.0
-"""Seconds in which a host must be placed and its programs started."""
+"""Seconds to place a host and start its programs."""
 EACH = 5.0
-"""Seconds more for each host: a node starts their programs one after the other."""
+"""Extra seconds for each host, as a node starts their programs one at a time."""
 DEAD = 15.0
-"""Seconds in which an engine says of a silent node that it is lost."""
+"""Seconds within which an engine reports a silent node as lost."""
 PAUSE = 0.2
-"""Seconds between looks at that."""
+"""Seconds between checks for such reports."""
 REACH = 10.0
-"""Seconds in which its broker must answer."""
+"""Seconds a host's broker has to answer."""
 
 
 def outfit_of(experiments: list[ExperimentFile], shipping: Shipping) -> Outfit:
-    """Return what nodes must have to play experiments, which name files as they do there."""
+    """Return the files and packages that nodes need to play experiments.
+
+    The experiments use the paths that files have on the nodes.
+    """
     texts = []
     for each in experiments:
         agents = {n: msgspec.structs.replace(part, state=None) for n, part in each.agents.items()}
@@ -80,12 +85,12 @@ def on_cluster(
 
     Args:
         file: the experiment.
-        folder: that of its file.
-        on: the engine, as of ``engine``.
-        shards: how many; as many as there is room for if 0.
-        journal: file that records episodes, as of ``in_shards``.
-        logs: the folder for what each program prints.
-        give_up: seconds of a broker's silence after which its host is lost; None for never.
+        folder: the folder of the experiment file.
+        on: the engine, as for ``engine``.
+        shards: the number of shards; 0 for as many as there is room for.
+        journal: the file that records episodes, as for ``in_shards``.
+        logs: the folder for the programs' output.
+        give_up: seconds without an answer from a broker before its host is lost; None for no limit.
     """
     shipping = Shipping(folder)
     shipped = shipping.add(file)
@@ -101,16 +106,17 @@ def on_cluster(
             _await_loss(place)
             raise
         finally:
-            for host in placing.hosts:  # all at once: each takes its time
+            for host in placing.hosts:  # all at once, since each takes a while
                 host.halt()
 
 
 def _await_loss(place: Deployment) -> None:
-    """Raise that a host is lost if the engine soon says so: its broker is silent at once, but a
-    node counts as dead only after some missed heartbeats.
+    """Raise `HostLost` if the engine soon reports a lost host.
+
+    A broker falls silent at once, but a node counts as dead only after several missed heartbeats.
 
     Raises:
-        DovetailError: a program has ended, or a host is gone.
+        DovetailError: a program has ended, or a host is lost.
     """
     end = time.monotonic() + DEAD
     while time.monotonic() < end:
@@ -119,7 +125,7 @@ def _await_loss(place: Deployment) -> None:
 
 
 class _Placing:
-    """Places the hosts of an experiment, and what takes the place of those lost."""
+    """Places the hosts of an experiment and replaces lost ones."""
 
     def __init__(
         self,
@@ -145,13 +151,13 @@ class _Placing:
         self._joining = keys.make(self._broker.public)
         self._asked = 0
         self.hosts: list[RemoteHost] = []
-        """All that were asked for."""
+        """All requested hosts."""
 
     def in_shards(self, count: int) -> Deployment:
-        """Return equal places, each with all programs of the experiment.
+        """Return equal deployments, each with all programs of the experiment.
 
         Raises:
-            DovetailError: there is no room for them, or one cannot be started.
+            DovetailError: there is not enough room, or a host cannot be started.
         """
         room = int(self._cluster.slots / self._resources.cpus)
         count = count or max(1, min(room, longest(self._file)))
@@ -170,10 +176,10 @@ class _Placing:
         return replace(places[0], check=shards.check, about="\n".join(about), shards=shards)
 
     def with_actors(self) -> Deployment:
-        """Return a broker with its agents, and environments that joined it from other nodes.
+        """Return a broker with its agents and the environments that connected from other nodes.
 
         Raises:
-            DovetailError: there is no room for them, or one cannot be started.
+            DovetailError: there is not enough room, or a host cannot be started.
         """
         programs = self._plan.programs
         actors = [each for each in programs if steps_of(each.name) == ("environment",)]
@@ -208,7 +214,7 @@ class _Placing:
         return replace(place, about="\n".join(about))
 
     def _ask(self, plan: HostPlan | None = None, *, pinned: bool = True) -> tuple[int, RemoteHost]:
-        """Ask for a host with a broker; return its number, too."""
+        """Request a host with a broker; return the host's number and the host."""
         self._asked += 1
         order = HostOrder(
             plan or self._plan,
@@ -244,7 +250,7 @@ class _Placing:
 
         def fetch() -> None:
             journal = journal_of(self._journal, number)
-            while journal.exists():  # of an attempt that was interrupted
+            while journal.exists():  # left by an interrupted attempt
                 self._asked += 1
                 journal = journal_of(self._journal, self._asked)
             host.fetch(journal, logs)
@@ -269,7 +275,7 @@ class _Placing:
         return replace(place, about=f"node {host.node}, {place.about}", stop=stop)
 
     def _another(self) -> Coming:
-        """Ask for a shard in place of one that was lost."""
+        """Request a shard to replace a lost one."""
         number, host = self._ask()
         end = time.monotonic() + START
         place: Deployment | None = None

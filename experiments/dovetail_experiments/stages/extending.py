@@ -1,4 +1,4 @@
-"""Adding players to a finished tournament: what was played is taken over, the rest is played."""
+"""Add players to a finished tournament: keep the games that were played, play the rest."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dovetail_experiments.files.file import ExperimentFile, stored
 from dovetail_experiments.records.store import Store
 
 Key = tuple[str, str, int]
-"""Kind, name and trained episodes of a stage."""
+"""Kind and name of a stage, and the number of episodes trained before it."""
 
 
 def taken_over(file: ExperimentFile, store: Store) -> tuple[int, dict[Key, list[int]]]:
-    """Return the finished execution that a file extends, and its stages' rows.
+    """Return the finished execution that a file extends, and the row numbers of its stages.
 
     Raises:
-        DovetailError: there is none, or more than players was changed.
+        DovetailError: there is none, or the file has changes other than new players.
     """
     found = store.latest(file.name)
     if found is None:
@@ -41,7 +41,7 @@ def taken_over(file: ExperimentFile, store: Store) -> tuple[int, dict[Key, list[
 
 
 def problem(old: ExperimentFile, new: ExperimentFile) -> str:
-    """Return what was changed that must not be; empty if only players were added."""
+    """Return the change that prevents an extension; empty if only players were added."""
     for name, agent in old.agents.items():
         if new.agents.get(name) != agent:
             return f"[agents.{name}] was changed"

@@ -1,7 +1,7 @@
-"""A guardian: kills the programs of this process if it is killed and cannot do so itself.
+"""A guardian that kills this process's programs if the process itself is killed.
 
-It is a shell that reads a pipe of which this process alone has the other end, so that it learns of
-its death on every system, however it came.
+It is a shell that reads from a pipe whose only writer is this process, so on every system it
+notices the process's death, whatever the cause.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ for group in $groups; do kill -TERM "-$group"; done 2>/dev/null
 sleep 1
 for group in $groups; do kill -KILL "-$group"; done 2>/dev/null
 """
-"""Programs have a second between SIGTERM and SIGKILL, for what they have started themselves."""
+"""The guardian; programs get a second between SIGTERM and SIGKILL to stop their children."""
 
 
 class Guardian:
-    """Guards process groups; where there is no shell, it guards none."""
+    """Guards process groups; without a shell it does nothing."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -40,19 +40,19 @@ class Guardian:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C at the terminal is not for it
+                start_new_session=True,  # shield it from Ctrl-C at the terminal
             )
 
     def guard(self, group: int) -> None:
-        """Kill a process group, too, if this process is killed."""
+        """Add a process group to kill if this process is killed."""
         self._say(f"guard {group}")
 
     def leave(self, group: int) -> None:
-        """Forget a process group, whose number may be another's soon."""
+        """Remove a process group, whose number may soon be reused."""
         self._say(f"leave {group}")
 
     def end(self) -> None:
-        """End it without harm to anyone; once is enough."""
+        """Stop the guardian without killing anything; calling it again is harmless."""
         if self._process is None:
             return
         self._say("done")

@@ -1,4 +1,4 @@
-"""Merging: what was played of an experiment in several places comes into one record."""
+"""Merge executions of an experiment, played in several places, into one record."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ Row = Mapping[str, Any]
 
 
 def merge(to: Path, parts: Sequence[Path]) -> list[int]:
-    """Enter the finished executions of some folders into another, and report what it has then.
+    """Copy the finished executions of some folders into another one, and report its results.
 
-    What it has already is left alone, so that a merge can be repeated; each execution is entered
-    with its journal, or not at all.
+    Executions already there are skipped, so a merge can be repeated. Each execution is copied
+    together with its journal or not at all.
 
     Args:
-        to: the folder of the whole; made if it is not there.
+        to: the target folder; created if missing.
         parts: folders that ``dovetail run`` wrote.
 
     Returns:
-        The numbers of the executions that were entered.
+        The numbers of the executions copied.
 
     Raises:
         DovetailError: a part was played from another file or by other software, or cannot be read.
@@ -91,10 +91,10 @@ def _folder(of: Path, trial: int | None) -> Path:
 
 
 def _check(to: Path, records: Records, row: Row, settings: Mapping[str, str], name: str) -> None:
-    """Check that an execution is of the same experiment as those that are there.
+    """Check that an execution is of the same experiment as those in the target.
 
     Raises:
-        DovetailError: another file or other software played it.
+        DovetailError: it was played from another file or by other software.
     """
     with Records(to) as there:
         others = list(there.rows("executions", where=[f"name={row['name']}"]))
@@ -128,7 +128,7 @@ def _software(records: Records, executions: Sequence[int]) -> set[str]:
 
 
 def _bare(file: str, keys: set[str]) -> Any:
-    """Return an experiment without its seed and what a sweep sets."""
+    """Return an experiment without its seed and the keys that a sweep sets."""
     table = msgspec.json.decode(file)
     for key in {"seed", *keys}:
         *path, last = key.split(".")
@@ -143,7 +143,7 @@ def _bare(file: str, keys: set[str]) -> Any:
 
 
 def _journal(to: Path, source: Path, row: Row, number: int) -> None:
-    """Copy the files of an execution, its journal with the labels of its new number."""
+    """Copy an execution's files, relabelling its journal with the new number."""
     target = _folder(to, row["trial"])
     try:
         if source.is_dir() and row["trial"] is not None:
@@ -164,7 +164,7 @@ def _labelled(journal: Path, old: int, new: int) -> Iterator[AnyRecord]:
 
 
 def _report(to: Path, console: Console) -> None:
-    """Show and write what a run of the whole would have."""
+    """Show and write the report of the merged experiment."""
     again = to / AGAIN
     plan = sealing.prepared(again, None) if again.is_file() else None
     url = database.url_of(to / FILE)

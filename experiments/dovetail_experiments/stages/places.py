@@ -1,6 +1,6 @@
-"""Where an experiment is played: in its own processes, at a running broker, or in this program.
+"""Deployments of an experiment: its own processes, a running broker, or this process.
 
-Each place gives an ``Experiment`` and seats the agents of the file; results are the same in all.
+Each one provides an ``Experiment`` and creates the file's agents; results are the same in all.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from dovetail_experiments.stages.shards import DealtRun, Shard, Shards
 log = logging.getLogger("dovetail")
 
 SILENT = 10.0
-"""Seconds after which it is said for which of our own programs we wait."""
+"""Seconds of waiting for our own programs before they are named."""
 SAY_EVERY = 30.0
-"""Seconds until it is said again."""
+"""Seconds between such messages."""
 PATIENCE = 2.0
-"""Seconds within which other programs must appear."""
+"""Seconds that programs started elsewhere have to appear."""
 
 Answer = TypeVar("Answer")
 
@@ -60,37 +60,37 @@ class Deployment:
     environment: str
     """The environment's name at the broker."""
     peers: dict[str, str | None]
-    """The program that makes an agent; None leaves it to the broker."""
+    """The program that creates each agent; None lets the broker choose."""
     check: Callable[[], None]
-    """Raises if a program is not running."""
+    """Raises an error if a program is not running."""
     about: str
-    """One line for a person: what plays where."""
+    """One line that describes the deployment."""
     pids: Mapping[str, int] = field(default_factory=dict)
-    """The numbers of the processes that were started, by name."""
+    """Process IDs of the programs it started, by name."""
     logs: Path | None = None
-    """The folder of what those processes print, if it stays."""
+    """Folder of those programs' output, if it is kept."""
     shards: Shards | None = None
-    """This one and its equals, if there are any."""
+    """This deployment and its shards, if it has any."""
     ended: Callable[[], Mapping[str, str]] = dict
-    """The processes that have ended, by name, and how."""
+    """Programs that have ended, by name, with the reason."""
     stop: Callable[[], None] = lambda: None
-    """Ends the processes that were started."""
+    """Stops the programs it started."""
 
     def run(
         self, agents: Sequence[int | str], **options: Unpack[RunOptions]
     ) -> RunHandle | DealtRun:
-        """Play episodes, in all shards; arguments as of ``Experiment.run``."""
+        """Play episodes, in all shards; arguments as for ``Experiment.run``."""
         at = self.experiment if self.shards is None else self.shards
         return at.run(self.environment, agents, **options)
 
     def at_one(
         self, agents: Sequence[int | str], ask: Callable[[Experiment, list[int | str]], Answer]
     ) -> Answer:
-        """Ask one broker for what need not be dealt, of several another one if the first fails.
+        """Ask one broker; with shards, try another one if it fails.
 
         Args:
-            agents: who take part.
-            ask: called with a connection and what the broker there calls the agents.
+            agents: the agents that take part.
+            ask: called with a connection and that broker's names of the agents.
         """
         if self.shards is None:
             return ask(self.experiment, list(agents))
@@ -102,12 +102,12 @@ class Deployment:
                 self.shards.fail(shard, error)
 
     def hint(self) -> str:
-        """Return where to find more about an error, to append to it."""
+        """Return where to find more about an error, as a suffix for its message."""
         return "" if self.logs is None else f"; the logs of all programs are in {self.logs}"
 
     def _traceback(self, agent: str) -> str:
-        """Return where an agent's program has printed a traceback, if it has, to be put behind an
-        error."""
+        """Return where an agent's program printed a traceback, as a suffix for an error; empty if
+        nowhere."""
         log = None if self.logs is None else self.logs / f"{file_name(f'agent-{agent}')}.log"
         if log is None or not log.exists() or "Traceback" not in log.read_text("utf-8", "replace"):
             return ""
@@ -118,7 +118,7 @@ class Deployment:
 
         Args:
             file: the experiment.
-            states: initial states of agents, by name.
+            states: the initial states of agents, by name.
 
         Raises:
             Mistake: an agent refuses its parameters or its state.
@@ -143,7 +143,7 @@ class Deployment:
         return seated
 
     def create(self, file: ExperimentFile, name: str, state: bytes | None = None) -> int:
-        """Create an agent of the file, from a state if one is given; return its number.
+        """Create an agent of the file, from a state if given; return its number.
 
         Raises:
             Mistake: it refuses its parameters or its state.
@@ -153,7 +153,7 @@ class Deployment:
         return self.shards.create(name, state)
 
     def shard(self, file: ExperimentFile) -> Shard:
-        """Return this place as one of several equal ones."""
+        """Return this deployment as one of several equal shards."""
         make = partial(self._create, file)
         return Shard(self.experiment, self.check, self.stop, make, self.pids)
 
@@ -185,7 +185,7 @@ class Deployment:
         """Return the state of an agent of the file.
 
         Raises:
-            DovetailError: it cannot be saved, or it failed at the end of an episode.
+            DovetailError: the agent cannot save its state, or failed at the end of an episode.
         """
         try:
             return self.experiment.save(number)
@@ -204,9 +204,10 @@ def own_processes(
 
     Args:
         file: the experiment.
-        journal: file that records episodes; None keeps no journal.
-        logs: the folder for what each program prints; None deletes it with the programs.
-        give_up: seconds of the broker's silence after which the experiment fails; None for never.
+        journal: the file that records episodes; None for no journal.
+        logs: the folder for the programs' output; None deletes the output at the end.
+        give_up: seconds without an answer from the broker before the experiment fails; None for no
+            limit.
     """
     with _started(file, journal, logs, give_up) as place:
         appear(file, place, None)
@@ -221,11 +222,10 @@ def in_shards(
     logs: Path,
     give_up: float | None = GIVE_UP,
 ) -> Iterator[Deployment]:
-    """Start several brokers, each with its own environment and agents, and each with all of it on
-    one core.
+    """Start several brokers, each with its own environment and agents on its own core.
 
-    The second shard's journal and logs have ``shard-2`` in their names, and so on; other arguments
-    as of ``own_processes``.
+    Journals and logs of the second shard have ``shard-2`` in their names, and so on; other
+    arguments as for ``own_processes``.
     """
     cores: list[int | None] = [None]
     if hasattr(os, "sched_getaffinity"):
@@ -249,19 +249,18 @@ def in_shards(
 
 
 def journal_of(journal: Path, shard: int) -> Path:
-    """Return the file that a shard writes, beside that of the first."""
+    """Return the path of a shard's journal, next to the first shard's."""
     return journal if shard == 1 else journal.with_suffix(f".shard-{shard}{journal.suffix}")
 
 
 def journals(journal: Path) -> list[Path]:
-    """Return the journals that there are of those which shards write, the first shard's in
-    front."""
+    """Return the existing journals of all shards, the first shard's first."""
     others = sorted(journal.parent.glob(f"{journal.stem}.shard-*{journal.suffix}"))
     return [each for each in (journal, *others) if each.exists()]
 
 
 def merge_journals(journal: Path) -> None:
-    """Write what shards recorded into the first one's journal, and remove the others'."""
+    """Merge the shards' journals into the first shard's, and delete the others."""
     found = journals(journal)
     others = [each for each in found if each != journal]
     if not others:
@@ -275,7 +274,7 @@ def merge_journals(journal: Path) -> None:
 
 
 def logs_of(logs: Path, shard: int) -> Path:
-    """Return the folder of a shard's logs, in that of the first."""
+    """Return the folder of a shard's logs, inside the first shard's."""
     return logs if shard == 1 else logs / f"shard-{shard}"
 
 
@@ -287,7 +286,7 @@ def _started(
     give_up: float | None,
     core: int | None = None,
 ) -> Iterator[Deployment]:
-    """Start the programs of ``own_processes``, all on one core if one is given."""
+    """Start the programs of ``own_processes``, all on ``core`` if given."""
     environment = environment_of(file)
     plan, peers = planned(file)
     patience = None if give_up is None else max(give_up, GIVE_UP)  # on a busy machine
@@ -311,13 +310,13 @@ def connected(
 ) -> AbstractContextManager[Experiment]:
     """Connect to a host's broker.
 
-    A call that waits for the broker also notices that a program, including the broker, has ended.
+    A call that waits for the broker also notices when a program has ended, the broker included.
 
     Args:
-        host: the programs.
-        give_up: seconds of silence after which a call fails; None for never.
-        key: for the broker.
-        wait: seconds to wait for its first answer; None for ever.
+        host: the host of the programs.
+        give_up: seconds of silence after which a call fails; None for no limit.
+        key: the key to connect with.
+        wait: seconds to wait for its first answer; None for no limit.
     """
     return Experiment.connect(
         host.address,
@@ -343,7 +342,7 @@ def deployed(
     host: ProgramHost,
     logs: Path | None,
 ) -> Deployment:
-    """Return a host as a place, whose broker an experiment is connected to."""
+    """Return the deployment of a host whose broker an experiment is connected to."""
     pids = host.pids()
     about = "processes: " + ", ".join(f"{name} ({pid})" for name, pid in pids.items())
     return Deployment(
@@ -354,14 +353,16 @@ def deployed(
 
 
 def planned(file: ExperimentFile) -> tuple[HostPlan, dict[str, str | None]]:
-    """Return the programs of an experiment, and by agent the program that makes it; None leaves
-    that to the broker."""
+    """Return an experiment's programs, and the program that creates each agent.
+
+    None lets the broker choose the program.
+    """
     programs: list[PlannedProgram] = []
     environment = file.environment
     if environment.hosted:
         pass  # in the broker
     elif environment.command is None:
-        # Set where it is served, too: some options are the local user's only.
+        # Checked here and where it is served: some options are for the local user only.
         given = environment.configuration.items()
         more = [word for k, v in given for word in ("--set", f"{k}={jsontext.option(v)}")]
         programs += [
@@ -395,13 +396,13 @@ def _environments(file: ExperimentFile) -> list[str]:
 
 
 def steps_of(program: str) -> tuple[Step, ...]:
-    """Return the table of a file whose program this is."""
+    """Return the table of the file that describes a program."""
     kind, _, agent = program.partition("-")
     return ("agents", agent) if kind == "agent" else ("environment",)
 
 
 def _hosted(file: ExperimentFile) -> list[str]:
-    """Return the arguments for a broker that hosts what the file says."""
+    """Return the broker's arguments for the agents and the environment that it hosts."""
     words: list[str] = []
     if file.environment.hosted:
         words += ["--env", file.environment.name]
@@ -422,7 +423,7 @@ def at_broker(
     token: str | None = None,
     give_up: float | None = GIVE_UP,
 ) -> Iterator[Deployment]:
-    """Use a broker at which the environment and the agent types are already on offer."""
+    """Use a running broker that already offers the environment and the agent types."""
     for name in file.used():
         if file.agents[name].register:
             raise Mistake(
@@ -441,8 +442,8 @@ def at_broker(
 
 @contextmanager
 def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterator[Deployment]:
-    """Use no sockets and no other processes."""
-    # It imports the broker, which is a program elsewhere.
+    """Play in this process, without sockets."""
+    # Imported here because it needs the broker, which runs as its own program elsewhere.
     from dovetail.client.inprocess import InProcess
 
     if file.environment.command is not None:
@@ -476,7 +477,7 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
 
 
 def environment_of(file: ExperimentFile) -> str:
-    """Return what a broker calls the environment of a file."""
+    """Return the broker's name for the environment of a file."""
     if file.environment.command is not None:
         return file.environment.name
     plugins.find("environment", file.environment.name)
@@ -484,17 +485,16 @@ def environment_of(file: ExperimentFile) -> str:
 
 
 def appear(file: ExperimentFile, place: Deployment, timeout: float | None) -> None:
-    """Wait until everything is offered.
+    """Wait until the environment and all agents are offered.
 
     Args:
         file: the experiment.
-        place: where.
-        timeout: seconds after which this raises; None to wait as long as the programs live, and to
-            say periodically for what.
+        place: the deployment.
+        timeout: seconds to wait; None waits as long as the programs live, and reports progress.
 
     Raises:
         Mistake: a program of the file has ended.
-        DovetailError: the broker has, or something is not there in time.
+        DovetailError: the broker has ended, or something is missing after ``timeout``.
     """
     try:
         _wait(file, place, timeout)
@@ -525,7 +525,7 @@ def _wait(file: ExperimentFile, place: Deployment, timeout: float | None) -> Non
 
 
 def missing(file: ExperimentFile, place: Deployment) -> list[str]:
-    """Return what a broker does not offer yet, for people."""
+    """Return descriptions of the programs that a broker does not offer yet."""
     present = place.experiment.catalogue()
     # Each of ours must be there: how a run is split in groups follows from how many there are.
     several = bool(place.pids) and not file.environment.hosted

@@ -1,5 +1,4 @@
-"""Plays the stages of an experiment: runs at the broker, several at once, results into the
-store."""
+"""Plays the stages of an experiment: several runs at a time, with results going to the store."""
 
 from __future__ import annotations
 
@@ -33,9 +32,9 @@ from dovetail_experiments.statistics.units import games
 log = logging.getLogger("dovetail")
 
 MOST = 50_000
-"""Results of a stage that stay in memory while it is played."""
+"""Results of a stage in progress that are kept in memory."""
 TRIAL = 2
-"""Rounds after which it is known whether the players are deterministic."""
+"""Rounds needed to tell whether the players are deterministic."""
 
 
 @dataclass(slots=True)
@@ -44,42 +43,44 @@ class _Run:
 
     handle: RunHandle | DealtRun
     left: int
-    """Episodes that are not over."""
+    """Number of episodes that are not over."""
 
 
 @dataclass(slots=True)
 class _Job:
-    """A stage being played: one run after the other, or several at once for the gaps of one that
-    was interrupted."""
+    """A stage in progress.
+
+    Its runs follow one another; those that fill the gaps of an interrupted stage run at once.
+    """
 
     stage: Stage
     row: int
     gaps: list[tuple[int, int]]
-    """The places in the stage of episodes that no run was asked for: the first, and how many."""
+    """Ranges of the stage's episodes that were not requested yet: the first and the count."""
     runs: list[_Run] = field(default_factory=list)
     alone: bool = False
-    """True if the runs that follow depend on the results of those in progress."""
+    """True if the next runs depend on the results of those in progress."""
     more: str = ""
     """Where to find more about an error."""
     book: Book | None = None
     stopping: Stopping | None = None
     stopped: bool = False
     over: int = 0
-    """Results that count."""
+    """Number of results that count."""
     trial: list[Episode] = field(default_factory=list)
-    """Of the first rounds."""
+    """Results of the first rounds."""
     lost: list[Episode] = field(default_factory=list)
     """Episodes that could not be played."""
     results: list[Episode] | None = field(default_factory=list)
-    """Of all episodes; None for a long stage, whose results are read from the store at its end."""
+    """Results of all episodes; None for a long stage, whose results are read from the store."""
 
     @property
     def last(self) -> int | None:
-        """The index of the game that decided; no later one counts."""
+        """Index of the game that decided the meeting, the last to count; None while it is open."""
         return None if self.stopping is None else self.stopping.last
 
     def take(self, results: Sequence[Episode]) -> None:
-        """Take results in any order."""
+        """Add results, in any order."""
         for each in results:
             self.over += each.scored
             if each.scored and each.index - self.stage.first < TRIAL * self.stage.part.round:
@@ -99,12 +100,12 @@ class Playing:
     """An experiment in progress.
 
     Args:
-        file: what is played.
-        place: where.
-        store: for results and states.
-        execution: its number in the store.
-        states: initial states of agents, by name; those of snapshots too.
-        taken_over: rows of stages of another execution whose results count for this one.
+        file: the experiment.
+        place: its deployment.
+        store: the store for results and states.
+        execution: the execution's number in the store.
+        states: the initial states of agents and snapshots, by name.
+        taken_over: row numbers of stages in another execution whose results count for this one.
     """
 
     def __init__(
@@ -129,11 +130,10 @@ class Playing:
         self._jobs: list[_Job] = []
 
     def play(self) -> Iterator[StageResult]:
-        """Play everything that was not played before; yield all stages with their results, each
-        once it is over.
+        """Play all remaining stages; yield every stage with its results as soon as it is over.
 
         Raises:
-            DovetailError: a program has ended, or something cannot be played.
+            DovetailError: a program has ended, or a stage cannot be played.
         """
         try:
             yield from self._play()
@@ -147,7 +147,7 @@ class Playing:
             raise
 
     def _where(self) -> str:
-        """Return how far the play had come when a program ended, to be put before the error."""
+        """Return how far play had come when a program ended, as a prefix for the error."""
         ended = {name.removeprefix("agent-") for name in self._place.ended()}
         jobs = [job for job in self._jobs if ended & {*map(base, job.stage.part.seats)}]
         for job in jobs or self._jobs:
@@ -179,10 +179,9 @@ class Playing:
         return found
 
     def _take_over(self, todo: Sequence[Stage], finished: dict[int, int]) -> None:
-        """Copy the results of stages from the execution that is extended, if it has them.
+        """Copy the results of stages from the execution that this one extends.
 
-        All before anything is played, so that what is interrupted can be resumed without that
-        execution.
+        All are copied before play starts, so that resuming does not need the other execution.
         """
         for stage in todo:
             rows = self._taken_over.get((stage.kind, stage.part.name, stage.trained))
@@ -213,7 +212,7 @@ class Playing:
         )
 
     def _together(self, batch: Sequence[Stage], stage: Stage, finished: dict[int, int]) -> bool:
-        """Return whether a stage can be played at the same time as others."""
+        """Return whether a stage can be played at the same time as the others."""
         one, other = batch[0].part, stage.part
         if not (isinstance(one, Pairing) and isinstance(other, Pairing)):
             return False
@@ -221,7 +220,7 @@ class Playing:
             return False
         found = next(each for each in self._file.tournaments if each.name == one.tournament)
         limit = found.parallel or available()
-        if self._place.shards is not None:  # short meetings leave no shard idle
+        if self._place.shards is not None:  # short meetings would leave shards idle otherwise
             limit = max(limit, len(self._place.shards.alive))
         return len(batch) < limit and stage.number not in finished
 
@@ -246,7 +245,7 @@ class Playing:
 
     def _begin(self, stage: Stage, display: Display) -> None:
         display.begin(stage)
-        # An episode without learning is the same whatever was played before it.
+        # Without learning, an episode does not depend on those before it.
         row = self._row(stage, keep=stage.mode == "evaluate")
         if isinstance(stage.part, Block):
             self._keep_first(stage.part)
@@ -261,8 +260,7 @@ class Playing:
         self._next(job)
 
     def _next(self, job: _Job) -> None:
-        """Ask for what is to be played next of a stage, unless that depends on what is in
-        progress."""
+        """Request the next episodes of a stage, unless they depend on those in progress."""
         while job.gaps and not job.stopped:
             if job.alone and job.runs:
                 return
@@ -271,7 +269,7 @@ class Playing:
             self._ask(job)
 
     def _ask(self, job: _Job) -> None:
-        """Ask for a run of consecutive episodes."""
+        """Request a run of consecutive episodes."""
         stage, part = job.stage, job.stage.part
         start, left = job.gaps[0]
         count = left
@@ -324,7 +322,7 @@ class Playing:
         job.more = self._place.hint()
 
     def _failure(self, stage: Stage, error: DovetailError, more: str = "") -> DovetailError:
-        """Return why a run failed, with its place in the file if the file is at fault."""
+        """Return the error of a failed run, with its position in the file if the file caused it."""
         text = f"{stage.part.name}: {error}"
         code = error.code if isinstance(error, RunFailed) else ""
         if code == "seats":
@@ -339,7 +337,7 @@ class Playing:
         return DovetailError(f"{text}{more}")
 
     def _poll(self, job: _Job, display: Display, timeout: float) -> bool:
-        """Take results of a stage; return whether there were any."""
+        """Collect results of a stage; return whether there were any."""
         took = False
         for run in list(job.runs):
             try:
@@ -397,7 +395,7 @@ class Playing:
         display.finish(stored)
 
     def _keep_first(self, part: Block) -> None:
-        """Keep the state with which the learner of a league begins."""
+        """Save the state in which the learner of a league starts."""
         learner = part.seats[0]
         mark = snapshot(learner, 0)
         number = self._seats[learner]
@@ -411,7 +409,7 @@ class Playing:
             self._store.keep(self._execution, mark, self._states[mark])
 
     def _seat(self, name: str) -> int | str:
-        """Return what a run calls an agent; a snapshot is created when it is first seated."""
+        """Return the name of an agent for a run; snapshots are created on first use."""
         if name not in self._seats:
             if name not in self._states:
                 raise DovetailError(f"there is no snapshot {name!r}; the league did not reach it")
@@ -444,7 +442,7 @@ class Playing:
         return found
 
     def _check(self, stage: Stage, book: Book) -> None:
-        """Try openings that the user wrote before the first game that begins with them."""
+        """Check each opening that the user wrote before the first game that uses it."""
         part = stage.part
         known = jsontext.write(book.lines)
         if known in self._tried:
@@ -471,12 +469,12 @@ class Playing:
 
 
 def _evaluates(stage: Stage) -> bool:
-    """Return whether no agent of a stage may change."""
+    """Return whether no agent of a stage learns."""
     return stage.mode == "evaluate" and not stage.modes
 
 
 def _said(episode: Episode) -> str:
-    """Return how an episode ended."""
+    """Return a description of how an episode ended."""
     points = episode.outcome or [seat.total for seat in episode.seats]
     ended = (
         f"episode {episode.index} with seed {episode.seed} {episode.reason} after "
@@ -490,11 +488,11 @@ def _said(episode: Episode) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StoredEpisodes:
-    """The episodes of a stage that count, read from the store each time."""
+    """The episodes of a stage that count, read from the store on each iteration."""
 
     read: Callable[[bool], Iterator[Episode]]
     last: int | None
-    """The index of the last one that counts, if the meeting was decided."""
+    """Index of the last episode that counts, if the meeting was decided."""
 
     def __iter__(self) -> Iterator[Episode]:
         for each in self.read(False):
@@ -506,9 +504,8 @@ def played(stage: Stage, read: Callable[[bool], Iterator[Episode]]) -> StageResu
     """Return a stage with its results.
 
     Args:
-        stage: what was played.
-        read: yields its results from the store; those of episodes that were played again, if its
-            argument is true, otherwise the others.
+        stage: the stage.
+        read: yields the stored results: for True those of replayed episodes, otherwise the others.
     """
     stopping = _stopping(stage)
     if stopping is not None:
@@ -520,17 +517,17 @@ def played(stage: Stage, read: Callable[[bool], Iterator[Episode]]) -> StageResu
 
 
 def batched(results: Iterator[Episode], size: int) -> Iterator[list[Episode]]:
-    """Yield lists of that many results, the last one shorter."""
+    """Yield lists of ``size`` results; the last may be shorter."""
     while chunk := list(itertools.islice(results, size)):
         yield chunk
 
 
 def _gaps(kept: Iterable[int], stage: Stage) -> Iterator[tuple[int, int]]:
-    """Yield the places of the episodes of a stage that are missing: the first, and how many.
+    """Yield the ranges of missing episodes of a stage: the first and the count.
 
     Args:
-        kept: the indexes of the others, in order.
-        stage: what is played.
+        kept: the indices of the episodes that are present, in order.
+        stage: the stage.
     """
     place = 0
     for index in kept:
@@ -554,12 +551,12 @@ def _stopping(stage: Stage) -> Stopping | None:
 
 
 def _failed(episode: Episode) -> bool:
-    """Return whether an episode could not be played; one that a substitute played could."""
+    """Return whether an episode could not be played; one finished by a substitute could."""
     return not (episode.scored or episode.will_retry or substituted(episode))
 
 
 def _repeats(job: _Job) -> bool:
-    """Return whether every seating played the same game in both rounds of the trial."""
+    """Return whether each seating repeated its game in both rounds of the trial."""
     part = job.stage.part
     found = games(job.trial, len(part.seats), rotate=part.rotate)
     known = [game for game in found if game.digest]

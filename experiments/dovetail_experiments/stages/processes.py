@@ -1,4 +1,4 @@
-"""The local programs of an experiment: started, supervised and stopped, each a process."""
+"""The local programs of an experiment: starts, supervises and stops a process for each."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from dovetail_experiments.stages.scratch import Scratch
 log = logging.getLogger("dovetail")
 
 READY = 60.0
-"""Seconds within which a broker must listen, on a busy machine too."""
+"""Seconds a broker has to start listening, even on a busy machine."""
 LISTENS = "broker ready at "
-"""The broker's output before its address once it listens."""
+"""The broker's output in front of its address once it listens."""
 GRACE = 5.0
-"""Seconds that a program has to stop before it is killed."""
+"""Seconds a program has to stop before it is killed."""
 FROZEN = 3.0
-"""Seconds for which a program may be stopped by a signal before it counts as ended."""
+"""Seconds a program may be suspended by a signal before it counts as ended."""
 ORDINARY = re.compile(
     rf"{LISTENS}|(environment|agent) .+ ready at .+ as |dovetail: waiting for a broker at "
 )
@@ -41,24 +41,23 @@ ORDINARY = re.compile(
 
 
 class Processes:
-    """A broker and other programs around it, all of which stop when the context exits or this
-    process dies.
+    """A broker and the programs around it, stopped when the context exits or this process dies.
 
-    The broker is not durable: its starter plays from a store, and restored sessions of dead
-    programs would block the new ones.
+    The broker is not durable: play resumes from a store, and restored sessions of dead programs
+    would block the new ones.
 
     Args:
         pin: keep all of them, and this program, on one core.
         core: on Linux, keep all of them, but not this program, on this core.
-        journal: file that records episodes; None keeps no journal.
-        tcp: whether the broker listens at a loopback port instead of a Unix socket, which not all
-            clients speak.
-        logs: the folder for what each program prints, in ``NAME.log``, in place of the logs that
-            are there; None keeps them only as long as the programs run.
+        journal: the file that records episodes; None for no journal.
+        tcp: whether the broker listens on a loopback port instead of a Unix socket, which not all
+            clients support.
+        logs: the folder for each program's output, in ``NAME.log``, replacing earlier logs; None
+            keeps the output only while the programs run.
         broker: more arguments for ``dovetail broker``.
-        address: of a broker that runs already; none is started then.
-        outside: another address for the broker, for programs of other machines that have keys.
-        access: the access file for those.
+        address: the address of a running broker, to be used instead of starting one.
+        outside: another address for the broker, for programs with keys on other machines.
+        access: the access file for those programs.
 
     Raises:
         DovetailError: the broker cannot be started, or ``logs`` cannot be written.
@@ -84,7 +83,7 @@ class Processes:
         self._kept = logs is not None
         self.logs = logs or self._folder.path
         path = f"{self._folder.path}/broker"
-        # A long TMPDIR leaves no room for a socket's name, and some systems have no such sockets.
+        # A long TMPDIR leaves no room for a socket's name, and some systems lack Unix sockets.
         tcp = tcp or len(os.fsencode(path)) > PATH_MOST or not hasattr(socket, "AF_UNIX")
         self.address = "tcp://127.0.0.1:*" if tcp else f"ipc://{path}"
         self.outside = ""
@@ -114,8 +113,8 @@ class Processes:
                     *bind,
                     "--grace",
                     "2",
-                    # Its runs end with the program that started it, whose store says what to play
-                    # again.
+                    # Its runs end with the program that started it, which resumes them from its
+                    # store.
                     "--no-durable",
                     "--finish",
                     "0",
@@ -133,12 +132,12 @@ class Processes:
             raise
 
     def _announced(self) -> str:
-        """Wait for the broker to say where it listens; return its address."""
+        """Wait until the broker announces its address; return it."""
         end = time.monotonic() + READY
         while time.monotonic() < end:
             self.check()
             for line in self._log("broker").read_text("utf-8", "replace").splitlines(keepends=True):
-                # A hosted game may have printed something before it, without the end of a line.
+                # A hosted game may have printed an unfinished line before it.
                 _, announced, address = line.rpartition(LISTENS)
                 if announced and address.endswith("\n"):
                     return address.strip()
@@ -152,7 +151,7 @@ class Processes:
         token: str | None = None,
         key: Path | None = None,
     ) -> None:
-        """Start ``dovetail ARGUMENTS`` under our own name; the rest as of ``command``."""
+        """Start ``dovetail ARGUMENTS``; the other arguments are as for ``command``."""
         self.command(name, [sys.executable, "-m", "dovetail", *arguments], token, key)
 
     def command(
@@ -165,15 +164,15 @@ class Processes:
     ) -> None:
         """Start any program; ``{address}`` in its arguments stands for the broker's address.
 
-        The environment variable DOVETAIL_BROKER has it too; DOVETAIL_TOKEN has ``token``, and
-        DOVETAIL_KEY the file ``key``, if they are given. ``environment`` takes the place of all
-        environment variables.
+        The environment variable DOVETAIL_BROKER also holds the address; DOVETAIL_TOKEN holds
+        ``token`` and DOVETAIL_KEY the path ``key``, if given. ``environment`` replaces all other
+        variables.
 
         Raises:
             DovetailError: it cannot be started.
         """
         words = [word.replace("{address}", self.address) for word in command]
-        if name in self._running:  # it has ended, and is started again
+        if name in self._running:  # it ended and is started again
             end_group(self._running[name])
             self._guardian.leave(self._running[name].pid)
         ours = {
@@ -191,7 +190,8 @@ class Processes:
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     env=ours if environment is None else environment,
-                    # Ctrl-C at the terminal is for the experiment, which stops the others in order.
+                    # Ctrl-C at the terminal stops the experiment, which then stops the others in
+                    # order.
                     process_group=0,
                     preexec_fn=ends_with_this(self._core),
                 )
@@ -201,18 +201,20 @@ class Processes:
         log.info("%s: process %d, %s", name, self._running[name].pid, shlex.join(words))
 
     def check(self) -> None:
-        """Check that all are still running.
+        """Check that all programs are running.
 
         Raises:
-            DovetailError: a program has ended; the line says how, and gives its last output and its
+            DovetailError: a program has ended; the line gives the reason, its last output and its
                 log.
         """
         for text in self.ended().values():
             raise DovetailError(text)
 
     def ended(self) -> dict[str, str]:
-        """Return the programs that have ended, or that a signal has stopped for some seconds, and
-        how each did, in one line with its last words and its log."""
+        """Return the programs that have ended, or were suspended by a signal for some seconds.
+
+        Each has a line with the reason, its last output and its log.
+        """
         found = {}
         for name, process in self._running.items():
             code = process.poll()
@@ -230,7 +232,7 @@ class Processes:
         return found
 
     def _stopped(self, process: int) -> int:
-        """Return the signal that has stopped a process for some seconds; 0 if none has."""
+        """Return the signal that has suspended a process for some seconds; 0 if none has."""
         found = None
         with suppress(AttributeError, ChildProcessError):  # not on this system; another's child
             found = os.waitid(os.P_PID, process, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
@@ -241,21 +243,21 @@ class Processes:
         return found.si_status if now - self._frozen.setdefault(process, now) >= FROZEN else 0
 
     def kill(self, name: str) -> None:
-        """Kill a program with all that it started, at once."""
+        """Kill a program and all its children immediately."""
         process = self._running.pop(name)
         end_group(process)
         process.wait()
         self._guardian.leave(process.pid)
 
     def pids(self) -> dict[str, int]:
-        """Return the process numbers by name."""
+        """Return the process IDs by name."""
         return {name: process.pid for name, process in self._running.items()}
 
     def stop(self) -> None:
-        """Stop all, in reverse order of their start; what they have started and left behind is
-        killed.
+        """Stop all programs, in reverse order of their start, and kill the children they left
+        behind.
 
-        In a forked child nothing happens.
+        In a forked child this does nothing.
         """
         if not self._owner.here:
             return

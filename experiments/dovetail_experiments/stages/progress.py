@@ -36,11 +36,11 @@ class _Rate(ProgressColumn):
 FAULTS = frozenset(
     ("illegal-action", "timeout", "stalled", "crashed", "disconnected", "environment-failed")
 )
-"""Endings that should be reported."""
+"""Reasons to report."""
 
 
 EVERY = 60.0
-"""Seconds between lines about a stage, where there is no terminal for bars."""
+"""Seconds between lines about a stage when there is no terminal for bars."""
 
 
 class Display:
@@ -64,15 +64,15 @@ class Display:
         self._over: dict[int, int] = {}
         self._said = time.monotonic()
         self._points: dict[str, dict[str, tuple[float, int]]] = {}
-        """By tournament and player: points and games."""
+        """Points and games, by tournament and player."""
 
     def begin(self, stage: Stage) -> None:
-        """A stage begins."""
+        """Start a stage."""
         self._began[stage.number] = time.monotonic()
         self._tasks[stage.number] = self._bars.add_task(f"  {title(stage)}", total=stage.episodes)
 
     def resume(self, stage: Stage, count: int) -> None:
-        """Some episodes of a stage that has begun were played before."""
+        """Continue a stage with ``count`` episodes already played."""
         self._bars.advance(self._all, count)
         self._bars.advance(self._tasks[stage.number], count)
         self._console.print(
@@ -81,7 +81,7 @@ class Display:
         )
 
     def advance(self, stage: Stage, episode: Episode) -> None:
-        """An episode of a stage has ended."""
+        """Count a finished episode of a stage."""
         if not episode.will_retry:
             self._bars.advance(self._all)
             self._bars.advance(self._tasks[stage.number])
@@ -98,15 +98,14 @@ class Display:
             )
 
     def skip(self, played: StageResult) -> None:
-        """A stage was played before."""
+        """Show a stage that was already played."""
         stage = played.stage
         self._bars.advance(self._all, stage.episodes)
         self._console.print(f"{title(stage)}: played before", soft_wrap=True)
         self._count(played)
 
     def finish(self, played: StageResult) -> None:
-        """A stage is over; summarise it in one line, and the tournament that it is part of in
-        another."""
+        """Summarise a finished stage in one line, and its tournament, if any, in another."""
         stage, ends = played.stage, played.endings
         seconds = time.monotonic() - self._began.pop(stage.number)
         self._bars.remove_task(self._tasks.pop(stage.number))
@@ -133,8 +132,7 @@ class Display:
     def _count(self, played: StageResult) -> str:
         """Add a meeting to its tournament; return the points so far, without intervals.
 
-        An interval for a fixed number of games would not hold for someone who looks after every
-        meeting.
+        An interval for a fixed number of games would not hold when it is read after every meeting.
         """
         part = played.stage.part
         if not isinstance(part, Pairing) or len(part.seats) == 1:
@@ -159,7 +157,7 @@ class Display:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people read it.
+    """Return a duration in a readable form.
 
     >>> duration(3725)
     '1:02:05'

@@ -1,8 +1,8 @@
-"""A trial as a piece of work for another machine.
+"""A trial to play on another machine.
 
-There it is played into a store of its own. Each finished stage comes back at once, with what the
-journal has grown by; files come at the end, also of a trial that fails. A machine that is lost
-takes no more with it than the stage that it was playing.
+The other machine plays into its own store. Each finished stage is sent back at once with the new
+part of the journal; files are sent at the end, even if the trial fails. If the machine is lost,
+only the stage in progress is lost.
 """
 
 from __future__ import annotations
@@ -32,42 +32,42 @@ from dovetail_experiments.stages.runner import Again, ExecutionEntry, RunnerOpti
 from dovetail_experiments.stages.scratch import Scratch
 
 CHUNK = 8 << 20
-"""Bytes of a file that go at once."""
+"""Bytes of a file sent at a time."""
 PROGRESS = "progress.txt"
 
 
 class RemoteTrial(Struct, frozen=True):
-    """The work of a machine that plays a trial from its last finished stage."""
+    """A trial for a machine to play, from its last finished stage."""
 
     title: str
     file: str
-    """The experiment as JSON, with the names of its files there."""
+    """The experiment as JSON, with paths of the other machine."""
     number: int
-    """Of the execution in the store."""
+    """Number of the execution in the store."""
     stored: str
-    """The experiment as the store has it."""
+    """The experiment as JSON, as it is stored."""
     trial: int
     variant: str
     settings: dict[str, str]
     parts: list[bytes]
     """The finished stages."""
     states: dict[str, bytes]
-    """The states with which agents begin, by name."""
+    """Initial states of agents, by name."""
     give_up: float | None
     level: int
-    """The level from which it logs."""
+    """Logging level."""
 
 
 Kind = Literal["stage", "journal", "file", "seconds"]
 RemoteItem = tuple[Kind, str, bytes]
-"""Something that a trial hands over: its kind, the name of a file, and its contents."""
+"""A result of a trial: its kind, a file's name, and the contents."""
 
 
 def played(data: bytes) -> Iterator[RemoteItem]:
-    """Play a trial on this machine; yield what it leaves, each thing as soon as it is there.
+    """Play a trial on this machine; yield each of its results as soon as it is available.
 
     Raises:
-        DovetailError: it fails; its files have been yielded.
+        DovetailError: the trial failed; its files have been yielded.
     """
     work = msgspec.msgpack.decode(data, type=RemoteTrial)
     began = time.monotonic()
@@ -126,7 +126,7 @@ def _played(work: RemoteTrial, folder: Path) -> Iterator[RemoteItem]:
 
 
 def _files(folder: Path) -> Iterator[RemoteItem]:
-    """Yield what a report and a person need of a folder."""
+    """Yield the files of a folder that a report or a reader needs."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         left = (FILE, "games-", AGAIN, "lock", ".")
@@ -138,13 +138,13 @@ def _files(folder: Path) -> Iterator[RemoteItem]:
 
 
 class RemoteWriter:
-    """Writes what a trial that another machine plays hands over: into the store and its folder.
+    """Writes the results of a remote trial to the store and to the trial's folder.
 
     Args:
-        store: open for writing.
-        file: what is played.
-        entry: of it in the store.
-        folder: the trial's.
+        store: a store open for writing.
+        file: the experiment.
+        entry: the execution's entry in the store.
+        folder: the trial's folder.
     """
 
     def __init__(
@@ -157,15 +157,17 @@ class RemoteWriter:
         self._begun = entry.begun
         self._receiver = Receiver(store, entry.number)
         self._written: set[str] = set()
-        """Files of this attempt."""
+        """Files written in this attempt."""
         self._journal = Path()
         self.seconds = 0.0
         if entry.begun:
             entry.enter(store, file)
 
     def parts(self) -> list[bytes]:
-        """Return the finished stages, for the machine that plays the next; what an earlier one
-        still sends is not read."""
+        """Return the finished stages for the next machine to play the trial.
+
+        Anything an earlier machine still sends is ignored.
+        """
         self._written = set()
         self._journal = Path()
         if not self._begun:
@@ -173,10 +175,10 @@ class RemoteWriter:
         return [*Sender(self._store.url, self._entry.number, set()).parts()]
 
     def take(self, item: RemoteItem) -> bool:
-        """Write something; return whether a stage is over.
+        """Write a result; return whether a stage is over.
 
         Raises:
-            DovetailError: store or folder cannot be written.
+            DovetailError: the store or the folder cannot be written.
         """
         kind, name, data = item
         match kind:
@@ -207,7 +209,7 @@ class RemoteWriter:
         return self._folder / f"games-{self._entry.number}.journal"
 
     def _grow(self, data: bytes) -> None:
-        if not self._journal.name:  # each attempt has its own: another may have ended in a record
+        if not self._journal.name:  # one per attempt: another may end in mid-record
             number = 1
             while (found := journal_of(self._first, number)).exists():
                 number += 1
@@ -241,15 +243,15 @@ def order(
     states: Mapping[str, bytes],
     options: RunnerOptions,
 ) -> bytes:
-    """Return the work of a trial for another machine.
+    """Return a trial, encoded for another machine.
 
     Args:
-        shipped: what is played, with the names of its files there.
-        entry: of it in the store.
-        title: for people.
+        shipped: the experiment, with paths of the other machine.
+        entry: the execution's entry in the store.
+        title: a title to show.
         parts: the finished stages.
-        states: the states with which agents begin, by name.
-        options: how it is played.
+        states: the initial states of agents, by name.
+        options: how to play it.
     """
     agents = {
         name: msgspec.structs.replace(part, state=None) for name, part in shipped.agents.items()

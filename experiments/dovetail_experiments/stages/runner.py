@@ -1,4 +1,4 @@
-"""Play an experiment file from beginning to end: stages, results, states, report."""
+"""Play an experiment file from start to end: stages, results, states, report."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class ExecutionResult:
 
     file: ExperimentFile
     number: int
-    """In the store."""
+    """Number in the store."""
     folder: Path
-    """Where its summary and curves are."""
+    """Folder of its summary and plots."""
     played: list[StageResult]
     states: dict[str, bytes]
     """The learners' final states, by name."""
@@ -67,7 +67,7 @@ class ExecutionResult:
 
 @dataclass(frozen=True, slots=True)
 class RunnerOptions:
-    """Where and how experiments are played."""
+    """Options for playing an experiment."""
 
     connect: str | None = None
     """A running broker to use instead of starting processes."""
@@ -76,21 +76,21 @@ class RunnerOptions:
     in_process: bool = False
     """Play in this program, without sockets."""
     give_up: float | None = GIVE_UP
-    """Seconds of the broker's silence after which playing fails; None for never."""
+    """Seconds without an answer from the broker before play fails; None for no limit."""
     shards: int | None = None
-    """How many brokers share the episodes; what the file says if None."""
+    """Number of brokers that share the episodes; None for the file's value."""
     on: str | None = None
-    """The engine of the cluster on which they are played, ``ray`` or ``ray:HOST:PORT``."""
+    """Engine of the cluster to play on, ``ray`` or ``ray:HOST:PORT``."""
     track: tuple[str, ...] = ()
-    """Names of trackers that are told of each stage."""
+    """Names of the trackers to use."""
     callbacks: tuple[Callback, ...] = ()
-    """Others that are told."""
+    """Additional callbacks."""
 
     def __post_init__(self) -> None:
-        """Check that the options agree.
+        """Check that the options are compatible.
 
         Raises:
-            DovetailError: they do not.
+            DovetailError: two options conflict.
         """
         if self.on is not None and (self.connect is not None or self.in_process):
             other = "--connect" if self.connect is not None else "--in-process"
@@ -106,13 +106,13 @@ class RunnerOptions:
         """Return the number of shards in which to play an experiment.
 
         Raises:
-            DovetailError: it cannot be played in that number.
+            DovetailError: it cannot be played in this number.
         """
         count = file.processes.shards if self.shards is None else self.shards
         if count == 1 or (self.on is not None and self.shards is None and file.learners()):
             return 1
         if self.on is not None and count == 0:
-            count = 1 if file.learners() else 2  # the cluster says how many, in the end
+            count = 1 if file.learners() else 2  # the cluster decides the number later
         if self.connect is not None:
             why = "they need their own brokers; remove --connect"
         elif self.in_process:
@@ -136,19 +136,20 @@ def execute(
 ) -> ExecutionResult:
     """Play an experiment file once; show progress and a summary, write results, plots and report.
 
-    A file with seeds or a sweep is played by ``trials.execute``.
+    ``trials.execute`` plays files with seeds or a sweep.
 
     Args:
         path: the experiment file.
         store: an SQLAlchemy URL; a SQLite file in ``out`` if None.
-        out: the folder for what is written, in a folder of the experiment's name; ``out`` if None.
+        out: the folder for all output, in a subfolder with the experiment's name; ``out`` if None.
         overrides: keys of the file to change, such as ``phases.0.episodes``.
         resume: continue the last interrupted execution of the same experiment.
-        extend: take over the last finished execution, to which players were added since.
-        options: where and how it is played.
+        extend: build on the last finished execution, to which players were added since.
+        options: where and how to play.
 
     Raises:
-        DovetailError: the file or an option is wrong, a program failed, or the store refuses.
+        DovetailError: the file or an option is wrong, a program failed, or the store cannot be
+            used.
     """
     plan = sealing.prepared(path, overrides)
     if not plan.alone:
@@ -191,9 +192,9 @@ def _kept_up(
     options: RunnerOptions,
     rows: dict[Key, list[int]],
 ) -> ExecutionResult:
-    """Play an execution; if its host on a cluster is lost, from its last finished stage on another.
+    """Play an execution; if its host on a cluster is lost, continue after the last finished stage.
 
-    The record counts the attempts to play a stage.
+    The record counts the attempts at each stage.
     """
     for loss in range(1, LOSSES + 1):
         try:
@@ -216,17 +217,17 @@ def _kept_up(
 
 
 def told(folder: Path, url: database.Url, name: str) -> None:
-    """Write the report of an experiment, and say where it is."""
+    """Write the report of an experiment, and print its path."""
     path = reporting.make(folder, url, name=name)
     Console(highlight=False, markup=False).print(f"report     {path}", soft_wrap=True)
 
 
 @contextmanager
 def prepared(out: Path | None, plan: SweepPlan, part: str = "") -> Iterator[Path]:
-    """Have the folder of an experiment, or that of a part of it, for this process alone.
+    """Lock the folder of an experiment, or of a part of it, for this process.
 
     Raises:
-        DovetailError: another process plays there, or nothing can be written.
+        DovetailError: another process plays there, or the folder cannot be written.
     """
     folder = (out or Path("out")) / plan.base.name / part
     try:
@@ -242,11 +243,11 @@ def to_resume(results: Store, file: ExperimentFile, where: str) -> int:
 
     Args:
         results: the store.
-        file: what is played.
-        where: what a file calls the store, to begin agents with its states.
+        file: the experiment.
+        where: the store's name in files, for initial states that come from it.
 
     Raises:
-        DovetailError: there is nothing to resume, or something else was interrupted.
+        DovetailError: there is nothing to resume, or another experiment was interrupted.
     """
     text = files.text(file)
     execution = results.unfinished(file.name, text)
@@ -278,8 +279,7 @@ def to_resume(results: Store, file: ExperimentFile, where: str) -> int:
 
 
 def touched(file: ExperimentFile, since: float) -> list[str]:
-    """Return the files with the user's own environments and agents that were written after a
-    time."""
+    """Return the files of the user's environments and agents that were modified after a time."""
     names = [file.environment.name, *(each.type for each in file.agents.values())]
     paths = dict.fromkeys(name.rpartition(":")[0] for name in names)
     return [
@@ -306,44 +306,43 @@ def changes(old: Any, new: Any, path: str = "") -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """The file in an experiment's folder that plays it again."""
+    """The file in an experiment's folder with which to play it again."""
 
     path: Path
     data: bytes
 
     @classmethod
     def of(cls, folder: Path, plan: SweepPlan) -> Again:
-        """Return that of a plan."""
+        """Return the file for a plan."""
         given = msgspec.json.format(msgspec.json.encode(plan.given), indent=2)
         return cls(folder / AGAIN, given + b"\n")
 
     def write(self) -> None:
-        """Write it."""
+        """Write the file."""
         write(self.path, self.data)
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionEntry:
-    """An execution in the store, which it enters once everything that it needs is there.
+    """An execution to be added to the store once all its programs are ready.
 
-    A start that fails leaves nothing behind: a report would show it, and ``--resume`` play it.
+    A failed start leaves no entry, which a report would show and ``--resume`` would play.
     """
 
     number: int
     file: str
-    """The experiment as JSON, as the store knows it; a copy in a worker may be written
-    otherwise."""
+    """The experiment as JSON, as it is stored; a worker's copy may be formatted differently."""
     begun: bool
-    """True if it is there already, and is resumed."""
+    """True if the execution is in the store and is being resumed."""
     again: Again
     trial: int | None = None
     variant: str = ""
     settings: Mapping[str, str] | None = None
     extends: int | None = None
-    """The execution whose states it takes over."""
+    """The execution that it extends."""
 
     def enter(self, results: Store, file: ExperimentFile) -> None:
-        """Begin the execution, or take it over from the attempt that was interrupted."""
+        """Start the execution, or take it over from the interrupted attempt."""
         if self.begun:
             results.take(self.number)
         else:
@@ -368,7 +367,7 @@ def play(
     options: RunnerOptions,
     rows: dict[Key, list[int]] | None = None,
 ) -> ExecutionResult:
-    """Play an execution, from its last finished stage on; arguments as of ``steps``."""
+    """Play an execution from its last finished stage; arguments as for ``steps``."""
     going = steps(file, source, entry, folder, url, options, rows)
     while True:
         try:
@@ -387,16 +386,16 @@ def steps(
     options: RunnerOptions,
     rows: dict[Key, list[int]] | None = None,
 ) -> Generator[StageResult, None, ExecutionResult]:
-    """Play an execution, from its last finished stage on; yield each stage once it is in the store.
+    """Play an execution from its last finished stage; yield each stage once it is in the store.
 
     Args:
-        file: what is played.
-        source: where it was written, for errors.
-        entry: of it in the store.
-        folder: for journal, logs, summary and plots.
-        url: of the store.
-        options: where it is played.
-        rows: stages of an earlier execution to take over.
+        file: the experiment.
+        source: the file's source, for errors.
+        entry: the execution's entry in the store.
+        folder: the folder for journal, logs, summary and plots.
+        url: the store's URL.
+        options: where and how to play.
+        rows: row numbers of an earlier execution's stages to reuse.
     """
     execution = entry.number
     results = Store(url)
@@ -458,7 +457,7 @@ def steps(
         if warning := provenance.mixed(software, "stages"):
             log.warning("%s: %s", file.name, warning)
         write(folder / "results.json", encoded(numbers(file, played, software)))
-        results.finish(execution)  # last: what is interrupted before can be resumed
+        results.finish(execution)  # last, so that an interruption before it can be resumed
     finally:
         results.close()
     console.print(f"results    {database.shown(url)} (execution {execution})", soft_wrap=True)
@@ -467,8 +466,7 @@ def steps(
 
 @contextmanager
 def _entered(entry: ExecutionEntry, results: Store, journal: Path) -> Iterator[None]:
-    """Take an execution back out of the store if it fails before its first episode, with its
-    journals."""
+    """Remove an execution and its journals from the store if it fails before its first episode."""
     known = {*places.journals(journal)}
     try:
         yield
@@ -476,7 +474,7 @@ def _entered(entry: ExecutionEntry, results: Store, journal: Path) -> Iterator[N
         raise
     except DovetailError:
         withdrawn = False
-        with suppress(DovetailError):  # it would hide why
+        with suppress(DovetailError):  # it would hide the cause
             withdrawn = not entry.begun and results.withdraw(entry.number)
         if withdrawn:
             for each in {*places.journals(journal)} - known:

@@ -1,4 +1,4 @@
-"""The schedule of an experiment: what is played next, given what was played.  Pure."""
+"""The schedule of an experiment: the next stages, given those played.  Pure."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from dovetail_experiments.statistics.tallies import Tally, tally
 from dovetail_experiments.statistics.units import Units, games, units
 
 MESSAGES = 20
-"""Different messages of a stage that are kept."""
+"""Maximum distinct messages kept for a stage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stretch of a phase or league, or one playing of an evaluation or a meeting."""
+    """Part of a phase or league, or one run of an evaluation or a meeting."""
 
     number: int
     part: Phase | Evaluation | Pairing | Block
     first: int
-    """The index of its first episode within the phase or league."""
+    """Index of its first episode within the phase or league."""
     episodes: int
     trained: int
-    """Learning episodes before it, of all phases and leagues."""
+    """Number of learning episodes before it, over all phases and leagues."""
 
     @property
     def kind(self) -> str:
@@ -49,14 +49,14 @@ class Stage:
 
     @property
     def mode(self) -> Mode:
-        """Return whether any agent may change."""
+        """Return ``learn`` if any agent may learn, otherwise ``evaluate``."""
         if isinstance(self.part, Block):
             return "learn"
         return self.part.mode if isinstance(self.part, Phase) else "evaluate"
 
     @property
     def modes(self) -> list[Mode]:
-        """The mode of each seat's agent, if they differ; else empty."""
+        """Mode of each seat's agent; empty if all are the same."""
         part = self.part
         if isinstance(part, Block):
             return ["learn" if number == 0 else "evaluate" for number in range(len(part.seats))]
@@ -66,7 +66,7 @@ class Stage:
 
     @property
     def learners(self) -> list[str]:
-        """The agents that may change, each once."""
+        """The agents that may learn, each once."""
         if self.mode != "learn":
             return []
         names = self.part.seats
@@ -78,14 +78,14 @@ class Stage:
 
 @dataclass(slots=True)
 class Endings:
-    """How the episodes of a stage ended."""
+    """Counts of how the episodes of a stage ended."""
 
     games: int = 0
-    """The number of episodes that are not played again."""
+    """Number of episodes that need no retry."""
     last: int = -1
-    """The highest index of such an episode; -1 before the first."""
+    """Highest index of such an episode; -1 if there is none."""
     counts: Counter[tuple[str, bool, int | None]] = field(default_factory=Counter)
-    """The number of episodes by reason, retry and seat at fault."""
+    """Number of episodes by reason, retry and seat at fault."""
     messages: dict[str, str] = field(default_factory=dict)
     """The first distinct messages, with their reasons."""
 
@@ -105,25 +105,25 @@ class StageResult:
 
     stage: Stage
     episodes: Iterable[Episode]
-    """Those of a long stage are read from the store each time."""
+    """Episodes that count; those of a long stage are read from the store on each iteration."""
     interrupted: Sequence[Episode] = ()
-    """Results that do not count, because the episode was played again."""
+    """Results that do not count because the episode was retried."""
     _known: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """The figures that were computed of the episodes."""
+    """Cached figures computed from the episodes."""
 
     @property
     def endings(self) -> Endings:
-        """How they ended."""
+        """Counts of how the episodes ended."""
         return self._counted()[1]
 
     @property
     def tallies(self) -> list[Tally]:
-        """The results of each agent in each seat."""
+        """Results of each agent in each seat."""
         return self._counted()[0]
 
     @property
     def units(self) -> Units:
-        """The games in units; those of tournaments stay in memory."""
+        """The games grouped into units; cached for tournaments."""
         if "units" in self._known:
             found: Units = self._known["units"]
             return found
@@ -137,7 +137,7 @@ class StageResult:
 
     @property
     def points(self) -> tuple[float, int]:
-        """The points of the first agent in the games that have a result, and their number."""
+        """Points of the first agent, and the number of games with a result."""
         if "points" not in self._known:
             scored = [game.points[0] for game in self.units.finished if game.points is not None]
             self._known["points"] = math.fsum(scored), len(scored)
@@ -145,14 +145,14 @@ class StageResult:
         return found
 
     def until(self, index: int) -> StageResult:
-        """Return the result without the games from an index on, of a tournament."""
+        """Return a tournament's result without the games from ``index`` on."""
         now = self.units
         scored = [game for game in now.games if game.index < index]
         part = {"units": units(scored, now.players, rotate=now.rotate), "counted": ([], Endings())}
         return StageResult(self.stage, (), (), part)
 
     def forget(self, episodes: Iterable[Episode]) -> StageResult:
-        """Return the same with all that is known of it, and the episodes read from elsewhere."""
+        """Return a copy that keeps computed figures but reads its episodes from ``episodes``."""
         self._counted()
         if isinstance(self.stage.part, Pairing | Block) and len(self.stage.part.seats) == 2:
             self.points  # noqa: B018
@@ -175,11 +175,11 @@ class StageResult:
 
 
 def stages(file: ExperimentFile) -> list[Stage]:
-    """Return what is to be played whatever the results are, in order; ``more`` gives the rest.
+    """Return the stages that do not depend on results, in order; ``more`` returns the others.
 
-    Evaluations come before a phase that asks for them, every ``evaluate_every`` episodes and after
-    its last; and at the end of the experiment in any case.  None is played twice at one point.
-    Tournaments come last.
+    Evaluations come before each phase that asks for them, every ``evaluate_every`` episodes, after
+    the phase's last episode, and at the end of the experiment. None is played twice at the same
+    point. Tournaments come last.
     """
     found: list[Stage] = []
     trained = 0
@@ -212,9 +212,9 @@ def stages(file: ExperimentFile) -> list[Stage]:
 
 
 def more(file: ExperimentFile, played: Sequence[StageResult]) -> list[Stage]:
-    """Return what is to be played next, after everything in ``played``; empty at the end.
+    """Return the stages to play after everything in ``played``; empty at the end.
 
-    What it returns depends on nothing else, so that a resumed experiment continues alike.
+    The result depends only on the arguments, so a resumed experiment continues the same way.
     """
     number = 1 + max((each.stage.number for each in played), default=-1)
     trained = sum(each.stage.episodes for each in played if each.stage.mode == "learn")
@@ -245,8 +245,7 @@ def more(file: ExperimentFile, played: Sequence[StageResult]) -> list[Stage]:
 
 
 def _due(block: StageResult, played: Sequence[StageResult]) -> bool:
-    """Return whether evaluations follow a block: its learner was saved, and none was played
-    since."""
+    """Return whether evaluations must follow a block whose learner was saved."""
     part = block.stage.part
     return isinstance(part, Block) and part.last and played[-1] is block
 
@@ -313,7 +312,7 @@ def _of(played: StageResult, tournament: Tournament) -> bool:
 
 
 def meeting(played: StageResult) -> Meeting:
-    """Return the result of a meeting of two players."""
+    """Return the result of a meeting between two players."""
     part = played.stage.part
     assert isinstance(part, Pairing)
     one, other = part.seats

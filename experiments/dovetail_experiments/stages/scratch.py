@@ -1,5 +1,4 @@
-"""A temporary folder that does not outlive the process which made it by much, even if that is
-killed."""
+"""Temporary folders that are removed soon after their process ends, even if it was killed."""
 
 from __future__ import annotations
 
@@ -14,11 +13,11 @@ from dovetail.transport.process_owner import Owner
 
 PREFIX = "dovetail-"
 LOCK = "lock"
-"""The file in such a folder that is locked for as long as its process lives."""
+"""File in such a folder that its process keeps locked."""
 
 
 class Scratch:
-    """A new temporary folder; those whose processes were killed are removed first."""
+    """A new temporary folder; folders of killed processes are removed first."""
 
     def __init__(self) -> None:
         self._owner = Owner()
@@ -30,10 +29,10 @@ class Scratch:
                 self._held = lock(self.path / LOCK)
                 return
             except (BlockingIOError, FileNotFoundError):
-                continue  # another process took it for one that was left, and removes it
+                continue  # another process took it for abandoned and is removing it
 
     def remove(self) -> None:
-        """Remove it, with everything in it; once is enough.  In a forked child nothing happens."""
+        """Remove the folder with its contents; do nothing if called again or in a forked child."""
         if self._held >= 0 and self._owner.here:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._held)
@@ -41,7 +40,7 @@ class Scratch:
 
 
 def _remove(path: Path) -> None:
-    """Remove the folder of a lock, if it is this user's and no process has the lock."""
+    """Remove the folder of a lock if it belongs to this user and no process holds the lock."""
     try:
         found = path.parent.lstat()
         mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()

@@ -1,7 +1,6 @@
-"""Shards: several equal brokers with their own peers, among which the episodes of a run are dealt.
+"""Shards: several equal brokers with their own peers, which share the episodes of a run.
 
-An episode without learning depends on its index and the seeds only, so it does not matter which
-broker plays it.
+An episode without learning depends only on its index and the seeds, so any broker can play it.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from dovetail_experiments.files.file import Evaluation, ExperimentFile, Mistake,
 log = logging.getLogger("dovetail")
 
 PAUSE = 0.1
-"""Seconds between looks at whether another shard is there, while there is none."""
+"""Seconds between checks for a replacement while no shard is left."""
 SLICE = 0.002
-"""Seconds of one wait for one of the brokers."""
+"""Seconds per wait for one of the brokers."""
 
 
 def refusal(file: ExperimentFile, shards: int) -> str:
@@ -50,12 +49,12 @@ def refusal(file: ExperimentFile, shards: int) -> str:
 
 
 def longest(file: ExperimentFile) -> int:
-    """Return how many episodes of a file may be played at once at most."""
+    """Return the maximum number of episodes of a file that can be played at once."""
     return max(_at_once(each) for each in [*file.parts(), *file.tournaments])
 
 
 def _at_once(part: Phase | Evaluation | Tournament) -> int:
-    """Return how many episodes may be played at once."""
+    """Return the number of a part's episodes that can be played at once."""
     if isinstance(part, Tournament):
         return part.episodes * max(1, len(part.players) // part.seats)
     return part.episodes
@@ -70,7 +69,7 @@ def _none(agent: str, state: bytes | None) -> int:
 
 
 Coming = Callable[[], "Shard | None"]
-"""A shard that was asked for: returns it once it is there; raises DovetailError if it never is."""
+"""A requested shard: returns it once it is ready, None before; raises DovetailError if it fails."""
 
 
 @dataclass(eq=False, slots=True)
@@ -79,43 +78,43 @@ class Shard:
 
     experiment: Experiment
     check: Callable[[], None] = _nothing
-    """Raises if one of its programs is not running."""
+    """Raises an error if one of its programs is not running."""
     stop: Callable[[], None] = _nothing
     """Stops its programs."""
     create: Callable[[str, bytes | None], int] = _none
-    """Makes an agent of the file there, from a state if one is given."""
+    """Creates an agent of the file there, from a state if given."""
     pids: Mapping[str, int] = field(default_factory=dict)
-    """The numbers of its processes, by name."""
+    """Process IDs of its programs, by name."""
     lost: bool = False
-    """True if it has failed; the others play what it was asked for."""
+    """True if it has failed; the other shards take over its episodes."""
     owed: int = 0
-    """Episodes that it was asked for and that are not over."""
+    """Number of requested episodes that are not over."""
     numbers: dict[int | str, int] = field(default_factory=dict)
-    """Its numbers of agents, by those of the first shard."""
+    """Its own numbers of agents, by their numbers in `Shards`."""
     known: dict[int, int] = field(default_factory=dict)
-    """The reverse."""
+    """Reverse of `numbers`."""
 
     def named(self, agents: Sequence[int | str]) -> list[int | str]:
-        """Return what it calls agents."""
+        """Return its own numbers of agents."""
         return [self.numbers.get(each, each) for each in agents]
 
 
 @dataclass(eq=False, slots=True)
 class _Chunk:
-    """Consecutive episodes of a run that a shard plays."""
+    """Consecutive episodes of a run, assigned to a shard."""
 
     shard: Shard
     run: RunHandle
     left: dict[int, None]
-    """The indexes of those that are not over, in order."""
+    """Indices of the episodes that are not over, in order."""
 
 
 class Shards:
-    """Equal brokers; if one fails, the others play on, and another may take its place.
+    """Equal brokers; if one fails, the others continue and a new one may replace it.
 
     Args:
-        shards: each of them.  Agents keep the numbers that the first shard gave them.
-        another: asks for another shard; None if there is none to be had.
+        shards: the brokers.  Agents keep the numbers that the first one gave them.
+        another: requests a further shard; None if there are no more.
     """
 
     def __init__(
@@ -126,17 +125,18 @@ class Shards:
         self._another = another
         self._coming: list[Coming] = []
         self._agents: list[tuple[int, str, bytes | None]] = []
-        """By what it is called here: an agent of the file, and the state from which it was made."""
+        """Number of each agent with its name in the file and initial state."""
         self.losses = 0
-        """Shards that were lost since an episode was over: the file may be what ends them."""
+        """Shards lost since the last finished episode; several suggest that the file causes the
+        failures."""
 
     @property
     def alive(self) -> list[Shard]:
-        """Those that have not failed; there is always one."""
+        """Shards that have not failed; there is always at least one."""
         return [each for each in self.all if not each.lost]
 
     def create(self, agent: str, state: bytes | None) -> int:
-        """Create an agent of the file at every shard; return its number here."""
+        """Create an agent of the file in every shard; return its number here."""
         numbers: list[int | None] = []
         for shard in self.all:
             number = None
@@ -151,7 +151,7 @@ class Shards:
         return name
 
     def _arrive(self) -> None:
-        """Add the shards that were asked for and are there, with all agents."""
+        """Add requested shards that are ready, with all agents."""
         for coming in list(self._coming):
             try:
                 shard = coming()
@@ -169,13 +169,13 @@ class Shards:
             self._coming.remove(coming)
 
     def made(self, numbers: Sequence[int | None]) -> int:
-        """Take the number that each broker gave an agent; return its number here.
+        """Record an agent's number in each shard; return its number here.
 
         Args:
-            numbers: by shard; None for one that is lost.
+            numbers: the number in each shard; None for a lost one.
         """
         self._made += 1
-        # A number of the first shard that is lost might be another agent's at a second one.
+        # A lost first shard has no number, and another shard's might belong to another agent.
         name = -self._made if numbers[0] is None else numbers[0]
         for shard, number in zip(self.all, numbers, strict=True):
             if number is not None:
@@ -184,7 +184,7 @@ class Shards:
         return name
 
     def check(self) -> None:
-        """Check that each shard's programs run, and play without those of which one does not.
+        """Check the programs of each shard, and drop shards with a failed program.
 
         Raises:
             DovetailError: no shard is left.
@@ -198,11 +198,13 @@ class Shards:
             self._arrive()
 
     def fail(self, shard: Shard, error: DovetailError) -> None:
-        """Play without a shard, which has raised an error, unless that is the file's or it was the
-        last. A program that runs and is silent counts as lost.
+        """Drop a shard that raised an error, unless the file caused the error or it was the last
+        shard.
+
+        A program that runs but is silent counts as lost.
 
         Raises:
-            DovetailError: the error, or why a program of the shard has ended, which explains more.
+            DovetailError: the error, or why a program of the shard ended, which explains more.
         """
         if shard.lost:
             return
@@ -224,7 +226,7 @@ class Shards:
         number = self.all.index(shard) + 1
         log.warning("shard %d is lost, and the others play its episodes: %s", number, reason)
         shard.stop()
-        while not self.alive:  # none of the others is left, either
+        while not self.alive:  # the others may have failed, too
             self._arrive()
             if not self._coming and not self.alive:
                 raise reason
@@ -233,13 +235,15 @@ class Shards:
     def run(
         self, environment: str, agents: Sequence[int | str], **options: Unpack[RunOptions]
     ) -> DealtRun:
-        """Play episodes without learning; ``concurrency`` is that of each shard, the rest as of
-        ``Experiment.run``."""
+        """Play episodes without learning.
+
+        ``concurrency`` applies to each shard; the other arguments are as for ``Experiment.run``.
+        """
         return DealtRun(self, environment, agents, options)
 
 
 class DealtRun:
-    """A run in progress at several brokers; its results come in the order of their indexes."""
+    """A run in progress at several brokers; its results arrive in index order."""
 
     def __init__(
         self,
@@ -255,20 +259,19 @@ class DealtRun:
         self._first = options.get("first_index", 0)
         self._total = options.get("episodes", 1)
         self._dealt = 0
-        """Episodes that shards were asked for."""
+        """Number of episodes requested from shards."""
         self._chunks: list[_Chunk] = []
         self._returned: list[int] = []
-        """Indexes that were asked of shards which were lost."""
+        """Indices requested from shards that were then lost."""
         self._due = self._first
-        """The index of the next result to return."""
+        """Index of the next result to return."""
         self._held: dict[int, list[Episode]] = {}
-        """By index, results that wait for an earlier one."""
+        """Results that wait for an earlier one, by index."""
         self._drained = False
         self._deal()
 
     def poll(self, timeout: float | None = None) -> list[Episode] | None:
-        """Return the results that are due, waiting briefly for the first; None once all were
-        returned.
+        """Return the next results, waiting briefly for the first; None once all were returned.
 
         Raises:
             DovetailError: a run failed, or a broker is gone.
@@ -279,14 +282,14 @@ class DealtRun:
             heard = [self._take(chunk, wait) for chunk in list(self._chunks)]
             self._deal()
             results = self._ready()
-            # Another run may wait for what a shard has just finished, and this one for another.
+            # A shard may have just finished work that another run waits for.
             if results or any(heard) or not self._chunks or time.monotonic() >= end:
                 return results
             wait = SLICE
         return self._rest() or None
 
     def drain(self) -> None:
-        """Finish the episodes in progress and start no other."""
+        """Finish the episodes in progress without starting others."""
         self._total = self._dealt
         self._returned = []
         self._drained = True
@@ -297,10 +300,10 @@ class DealtRun:
                 self._shards.fail(chunk.shard, error)
 
     def _deal(self) -> None:
-        """Give a chunk to each shard that will soon have less to do than it can.
+        """Give a chunk to each shard that will soon be idle.
 
-        Chunks grow with what was dealt, so that not much more than needed is begun of a meeting
-        that is decided early; and they shrink with what is left, so that the shards end together.
+        Chunks grow with the number of episodes dealt, so that a meeting decided early starts few
+        extra games, and shrink with the number left, so that all shards finish together.
         """
         concurrency = self._options.get("concurrency", 1)
         while self._returned:
@@ -315,7 +318,7 @@ class DealtRun:
                 del self._returned[:count]
         while (left := self._total - self._dealt) > 0:
             alive = self._shards.alive
-            # Each chunk opens its own matches, so it should have several episodes for each of them.
+            # Each chunk opens its own matches, so it should have several episodes per match.
             least = min(4 * concurrency, -(-self._total // (2 * len(alive))))
             shard = min(alive, key=lambda each: each.owed)
             if shard.owed >= concurrency:
@@ -325,7 +328,7 @@ class DealtRun:
                 self._dealt += count
 
     def _ask(self, shard: Shard, first: int, count: int) -> bool:
-        """Ask a shard for consecutive episodes; return whether it is there to play them."""
+        """Request consecutive episodes from a shard; return whether it accepted."""
         options = self._options.copy()
         options["episodes"] = count
         options["first_index"] = first
@@ -346,7 +349,7 @@ class DealtRun:
         return True
 
     def _take(self, chunk: _Chunk, timeout: float) -> bool:
-        """Take what has come of a chunk; return whether anything has."""
+        """Collect results of a chunk; return whether there were any."""
         shard = chunk.shard
         results = None
         if not shard.lost:
@@ -374,7 +377,7 @@ class DealtRun:
         return bool(results)
 
     def _ready(self) -> list[Episode]:
-        """Return the results before which no other can come."""
+        """Return the results that are next in order."""
         found: list[Episode] = []
         while (held := self._held.get(self._due)) and not held[-1].will_retry:
             found += self._held.pop(self._due)
@@ -382,7 +385,7 @@ class DealtRun:
         return found
 
     def _rest(self) -> list[Episode]:
-        """Return what is left at the end: ``drain`` leaves gaps."""
+        """Return the remaining results; `drain` leaves gaps in the order."""
         rest = [each for index in sorted(self._held) for each in self._held[index]]
         self._held.clear()
         return rest

@@ -1,5 +1,4 @@
-"""Play what an experiment file asks for: once, with several seeds, or as a sweep, several at
-once."""
+"""Play an experiment file once, with several seeds, or as a sweep, several executions at once."""
 
 from __future__ import annotations
 
@@ -61,9 +60,9 @@ class SweepResult:
     folder: Path
     url: database.Url
     executions: list[int]
-    """Their numbers in the store, in the order of the trials."""
+    """Numbers of the executions in the store, in the order of the trials."""
     series: list[Series]
-    """The evaluations' results, over the seeds."""
+    """Evaluation results over the seeds."""
 
 
 def execute(
@@ -78,21 +77,22 @@ def execute(
     options: RunnerOptions | None = None,
     only: TrialSelection | None = None,
 ) -> ExecutionResult | SweepResult:
-    """Play an experiment file with all its seeds and values; show progress, write what it leaves.
+    """Play an experiment file with all its seeds and values; show progress, write all output.
 
     Args:
         path: the experiment file.
         store: an SQLAlchemy URL; a SQLite file in ``out`` if None.
-        out: the folder for what is written, in a folder of the experiment's name; ``out`` if None.
+        out: the folder for all output, in a subfolder with the experiment's name; ``out`` if None.
         overrides: keys of the file to change, such as ``phases.0.episodes``.
-        resume: continue what was interrupted; finished executions are not played again.
-        extend: take over the last finished execution, to which players were added since.
-        jobs: executions at once, each in its own process.
-        options: where and how they are played.
-        only: the trials that are played, in a folder of their own; all if None.
+        resume: continue an interrupted run; finished executions are not played again.
+        extend: build on the last finished execution, to which players were added since.
+        jobs: the number of executions at once, each in its own process.
+        options: where and how to play.
+        only: the trials to play, in a separate folder; None for all.
 
     Raises:
-        DovetailError: the file or an option is wrong, a program failed, or the store refuses.
+        DovetailError: the file or an option is wrong, a program failed, or the store cannot be
+            used.
     """
     plan = sealing.prepared(path, overrides)
     options = options or RunnerOptions()
@@ -143,10 +143,10 @@ class _All:
         self._again = Again.of(folder, plan)
         self._executions: list[int] = []
         self._first: dict[str, tuple[int, int]] = {}
-        """By file as JSON: the first trial that plays it, and its place in the executions."""
+        """By experiment as JSON: the first trial that plays it, and its index in the executions."""
         self._played = 0
         self._numbered = 0
-        """Trials that have a number."""
+        """Number of trials numbered so far."""
 
     def play(self) -> SweepResult:
         if self._plan.searched:
@@ -164,7 +164,7 @@ class _All:
             self._begun(trials)
         if self._resume and not self._played:
             self._console.print("every trial was played before")
-            self._again.write()  # its report may have other settings
+            self._again.write()  # its report may have new settings
         with Records(self._url) as records:
             series = over_seeds.series(records, self._executions)
         done = SweepResult(self._plan, self._folder, self._url, self._executions, series)
@@ -186,15 +186,15 @@ class _All:
                 return
 
     def _raced(self, proposals: Proposals, aim: Objective) -> list[float | None]:
-        """Play sets of values; return the objective of each, None for one that was given up."""
+        """Play sets of values; return the objective of each, None for those stopped early."""
         assert self._plan.sweep is not None
         width = self._plan.width
         trials = self._of(proposals)
         sets = [trials[at : at + width] for at in range(0, len(trials), width)]
         values: list[float | None] = [0.0] * len(sets)
         places: list[list[int]] = [[] for _ in sets]
-        """Of the executions of each set."""
-        # Where none is given up, all trials may run at once.
+        """Indices of each set's executions."""
+        # Without pruning, all trials may run at once.
         step = 1 if self._plan.sweep.prune else width
         for played in range(step, width + 1, step):
             alive = [number for number, value in enumerate(values) if value is not None]
@@ -222,19 +222,19 @@ class _All:
         return trials
 
     def _begun(self, trials: Sequence[Trial]) -> None:
-        """Play the trials that did not finish before; each enters the store as it begins."""
+        """Play the trials that are not finished; each enters the store as it starts."""
         for trial in trials:
             self._options.sharded(trial.file)
         store = Store(self._url)
         todo: list[tuple[Trial, str, int | None]] = []
-        """With the file as JSON, and the number of what is resumed."""
+        """Trials with their file as JSON, and the execution to resume."""
         places: list[int] = []
-        """Of those in the executions."""
+        """Their indices in the executions."""
         same: list[tuple[int, int]] = []
         try:
             for trial in trials:
                 file = files.text(trial.file)
-                if file in self._first:  # a search may propose a set again
+                if file in self._first:  # a search may propose the same values again
                     number, at = self._first[file]
                     same.append((len(self._executions), at))
                     self._executions.append(0)
@@ -303,7 +303,7 @@ class _All:
         shown.end()
 
     def _elsewhere(self, tasks: Sequence[_Task]) -> None:
-        """Play on a cluster, this program being the one that writes the store."""
+        """Play on a cluster; this program writes the store."""
         assert self._options.on is not None
         shipping = Shipping(self._plan.source.path.parent)
         shipped = [shipping.add(task.trial.file) for task in tasks]
@@ -341,7 +341,7 @@ class _All:
 
 
 class _Shown:
-    """Shows how trials end that are played at once."""
+    """Shows the results of concurrent trials."""
 
     def __init__(self, console: Console, tasks: Sequence[_Task]) -> None:
         self._console = console
@@ -350,7 +350,7 @@ class _Shown:
         self._failures: list[str] = []
         self._over = 0
         self.seconds = [0.0] * len(tasks)
-        """That each trial took."""
+        """Duration of each trial."""
 
     def show(self, event: PieceEvent) -> None:
         trial, count = self._tasks[event.piece].trial, len(self._tasks)
@@ -371,10 +371,10 @@ class _Shown:
         )
 
     def end(self) -> None:
-        """Say which have failed.
+        """Report the failed trials.
 
         Raises:
-            DovetailError: some have.
+            DovetailError: a trial failed.
         """
         if self._failures:
             raise DovetailError(
@@ -398,7 +398,7 @@ class _Task:
         )
 
     def quietly(self) -> float:
-        """Play in a worker, with what is shown in a file; return the seconds that it took."""
+        """Play in a worker, with its output in a file; return the seconds it took."""
         began = time.monotonic()
         logging.basicConfig(
             stream=sys.stderr,
@@ -413,7 +413,7 @@ class _Task:
                 _Worker.busy = True
                 self.play()
             except KeyboardInterrupt:
-                os._exit(1)  # not to take the next task, which may already be here
+                os._exit(1)  # so as not to take the next task, which may already be there
             finally:
                 _Worker.busy = False
         return time.monotonic() - began
@@ -424,16 +424,16 @@ def _quietly(task: _Task) -> Iterator[float]:
 
 
 class _Worker:
-    """The state of a worker process."""
+    """State of a worker process."""
 
     busy = False
 
 
 def _work(level: int) -> None:
-    """Prepare a worker: it stops its programs before it ends.
+    """Prepare a worker to stop its programs before it ends.
 
     Args:
-        level: what the parent logs.
+        level: the parent's logging level.
     """
     logging.getLogger("dovetail").setLevel(level)
 
@@ -477,7 +477,7 @@ def encoded(
     groups: Sequence[Sequence[over_seeds.VariantRow]],
     over: Sequence[Sequence[over_tasks.TaskRow]] = (),
 ) -> bytes:
-    """Return results over seeds and tasks as JSON; those over tasks have no ``task``."""
+    """Return results over seeds and tasks as JSON; rows over tasks have no ``task``."""
     found: list[dict[str, Any]] = [
         {
             **({"task": row.series.task} if row.series.task else {}),

@@ -1,5 +1,4 @@
-"""Values cut off at a cap: estimates of what they would have been, and what can be said without a
-model.  Pure."""
+"""Values cut off at a cap: estimates of the uncut values, and model-free bounds.  Pure."""
 
 from __future__ import annotations
 
@@ -15,30 +14,30 @@ from dovetail_experiments.statistics.estimates import Estimate
 HALF = 1.920729
 """Half the 95 % quantile of chi-squared with one degree of freedom."""
 NONE = 3.6889
-"""With no value below the cap, the sum divided by this is the lower end of the interval."""
+"""Without a value below the cap, the sum divided by this is the lower end of the interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Censored:
-    """Estimates from values of which some were capped."""
+    """Estimates from values, some of which were capped."""
 
     n: int
     capped: int
     cap: float
     limited: float
-    """The mean up to the cap."""
+    """Mean of the values, cut off at the cap."""
     mean: Estimate | None
-    """The mean without the cap, if lives end at a constant rate; None where that cannot be said."""
+    """Mean without the cap, assuming a constant hazard; None if the data do not support it."""
     median: float | None
-    """By Kaplan and Meier; None if more than half of the values are capped."""
+    """Kaplan-Meier median; None if more than half of the values are capped."""
     weibull: float
-    """How likely a Weibull distribution's better fit is by chance; below 0.05, ``mean`` is None."""
+    """P value of the exponential distribution against Weibull's; below 0.05, ``mean`` is None."""
     why: str = ""
-    """The reason why ``mean`` is None."""
+    """Reason why ``mean`` is None."""
     above: int = 0
-    """How many values are above the cap."""
+    """Number of values above the cap."""
     most: float = math.nan
-    """The greatest value, if it is below the cap; else the cap."""
+    """Largest value if below the cap, otherwise the cap."""
 
 
 def censored(
@@ -47,12 +46,12 @@ def censored(
     cap: float,
     kind: Literal["exponential", "geometric"] = "exponential",
 ) -> Censored:
-    """Estimate mean and median from values that were stopped at a cap.
+    """Estimate mean and median from values that were cut off at a cap.
 
     Args:
-        values: no mean is estimated if one is below 0; for ``geometric``, counts.
-        capped: whether each was stopped.
-        cap: where.
+        values: the values; no mean is estimated if one is negative. Counts for ``geometric``.
+        capped: whether each value was cut off.
+        cap: the cap.
         kind: the model.
 
     Raises:
@@ -127,7 +126,7 @@ def _median(values: Sequence[float], capped: Sequence[bool]) -> float | None:
 
 
 def _weibull(values: Sequence[float], capped: Sequence[bool], ended: int) -> float:
-    """Return the p-value of the exponential distribution against Weibull's."""
+    """Return the p value of the exponential distribution against Weibull's."""
     from scipy import stats
 
     if ended < 2:
@@ -145,7 +144,7 @@ def _weibull(values: Sequence[float], capped: Sequence[bool], ended: int) -> flo
 
 
 def _weibull_of_counts(values: Sequence[float], capped: Sequence[bool]) -> float:
-    """Return the p-value where some values are 0, which stand for any below the least other one.
+    """Return the p value if some values are 0, which stand for any below the smallest positive one.
 
     A density at 0 would be 0 or infinite.
     """
@@ -168,7 +167,7 @@ def _weibull_of_counts(values: Sequence[float], capped: Sequence[bool]) -> float
 
 
 def described(found: Censored) -> str:
-    """Return the estimates in words."""
+    """Return the estimates as text."""
     text = f"{found.limited:.1f} of at most {found.cap:g}, {found.capped} of {found.n} capped"
     if found.above:
         text += f"; {found.above} above the cap of {found.cap:g}, which is not where games are cut"

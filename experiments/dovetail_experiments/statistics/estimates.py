@@ -12,7 +12,7 @@ Z = 1.959964
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its 95 % interval; the interval is NaN to NaN if the data allow none."""
+    """A figure with its 95 % interval, which is NaN to NaN if the data allow none."""
 
     value: float
     low: float
@@ -25,12 +25,12 @@ class Estimate:
 
 
 def without_interval(value: float) -> Estimate:
-    """Return a figure for which no interval can be given."""
+    """Return a figure without an interval."""
     return Estimate(value, math.nan, math.nan)
 
 
 def quantile(degrees: float, level: float = 0.95) -> float:
-    """Return Student's t for a two-sided interval.
+    """Return the quantile of Student's t for a two-sided interval.
 
     >>> round(quantile(4), 6)
     2.776445
@@ -62,7 +62,7 @@ def wilson(successes: float, trials: float) -> Estimate:
 
 
 def mean(values: Sequence[float]) -> Estimate:
-    """Return a mean with Student's interval; a single value has none, nor have equal ones.
+    """Return a mean with Student's interval; there is no interval for a single value or equal ones.
 
     >>> found = mean([1.0, 2.0])
     >>> found.value, round(found.low, 4), round(found.high, 4)
@@ -75,20 +75,20 @@ def mean(values: Sequence[float]) -> Estimate:
         return without_interval(math.nan)
     average = math.fsum(values) / n
     if all(value == values[0] for value in values):
-        return without_interval(values[0])  # they do not show how much values vary
+        return without_interval(values[0])  # equal values do not show how much they vary
     variance = math.fsum((value - average) ** 2 for value in values) / (n - 1)
     half = quantile(n - 1) * math.sqrt(variance / n)
     return Estimate(average, average - half, average + half)
 
 
 def rate(parts: Sequence[tuple[float, float]]) -> Estimate:
-    """Return a rate over trials that belong together in parts, such as the positions of a game.
+    """Return a rate over trials grouped into parts, such as the positions of a game.
 
     A ratio estimate with Student's interval over the parts (Cochran, *Sampling Techniques*, 1977).
-    Where all parts have the same rate, Wilson's over the trials.
+    If all parts have the same rate, Wilson's interval over the trials.
 
     Args:
-        parts: successes and trials of each.
+        parts: successes and trials of each part.
 
     >>> rate([(3, 4), (1, 4), (4, 4)])
     Estimate(value=0.6666666666666666, low=0.0, high=1.0)
@@ -109,21 +109,21 @@ def rate(parts: Sequence[tuple[float, float]]) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A comparison of two methods on equal seeds."""
+    """Two methods compared on equal seeds."""
 
     mean: Estimate
     t: float
     p: float
-    """Two-sided, of Student's paired test; NaN, as ``t``, if all differences are equal."""
+    """Two-sided p value of Student's paired test; NaN, like ``t``, if all differences are equal."""
     wilcoxon: float
-    """Two-sided, of Wilcoxon's signed-rank test; it makes no assumption on the distribution."""
+    """Two-sided p value of Wilcoxon's signed-rank test, which assumes no distribution."""
 
 
 def paired(ones: Sequence[float], others: Sequence[float]) -> Difference:
-    """Compare values of two methods, seed by seed.
+    """Compare the values of two methods, paired by seed.
 
     Raises:
-        ValueError: the two have different lengths, or fewer than two values.
+        ValueError: the lengths differ, or there are fewer than two values.
     """
     from scipy import stats
 

@@ -1,4 +1,4 @@
-"""Exact evaluation in small games, by OpenSpiel's algorithms: best responses and exploitability."""
+"""Exact evaluation of small games by OpenSpiel's algorithms: best responses and exploitability."""
 
 from __future__ import annotations
 
@@ -17,59 +17,59 @@ from dovetail.protocol.seeds import derive
 
 @dataclass(frozen=True, slots=True)
 class ExactPosition:
-    """A decision as the seat that has to make it knows it."""
+    """A decision, as the seat to move knows it."""
 
     knows: str
-    """OpenSpiel's information state as text; equal for all positions that the seat cannot tell
-    apart.
+    """OpenSpiel's information state as text, equal for positions that the seat cannot distinguish.
 
-    Of perfect information, it is the observation: positions count once, however they came about."""
+    With perfect information it is the observation: positions count once, however they were reached.
+    """
     seat: int
     legal: tuple[int, ...]
     turn: int
-    """How many actions were played before, those of chance included."""
+    """Number of actions so far, those of chance included."""
     tensor: tuple[float, ...]
-    """The same as numbers; empty if the game has none."""
+    """The information state as numbers; empty if the game has none."""
 
 
 Worth = tuple[tuple[float, ...], tuple[float, ...]]
-"""By seat, what all get who follow a policy, and what the best response to it gets."""
+"""By seat, the value if all follow a policy, and the value of the best response to it."""
 Policy = Callable[[ExactPosition], Mapping[int, float]]
-"""From a decision to the chance of each legal action."""
+"""Maps a decision to the probability of each legal action."""
 LARGEST = 100_000
-"""Information states or positions beyond which a game is not evaluated."""
+"""Maximum information states or positions of a game."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exactly:
-    """The value of a policy against opponents who know it."""
+    """Value of a policy against opponents that know it."""
 
     values: tuple[float, ...]
-    """The value of each seat if all follow the policy."""
+    """Value of each seat if all follow the policy."""
     best: tuple[float, ...]
-    """The value of each seat's best response to the others' policy."""
+    """Value of each seat's best response to the others' policy."""
 
     @property
     def nash_conv(self) -> float:
-        """The sum of what the seats would gain; 0 in an equilibrium."""
+        """Sum of the seats' possible gains; 0 in an equilibrium."""
         return sum(best - value for best, value in zip(self.best, self.values, strict=True))
 
     @property
     def exploitability(self) -> float:
-        """The mean of what the seats would gain."""
+        """Mean of the seats' possible gains."""
         return self.nash_conv / len(self.values)
 
 
 def evaluate(game: str, policy: Policy) -> Exactly:
-    """Return the values of a policy that all seats follow, and of the best responses to it.
+    """Return the values of a policy followed by all seats, and of the best responses to it.
 
     Args:
-        game: an OpenSpiel game with turns, such as ``kuhn_poker``, ``leduc_poker`` or
+        game: a turn-based OpenSpiel game, such as ``kuhn_poker``, ``leduc_poker`` or
             ``tic_tac_toe``.
-        policy: called once for each information state.
+        policy: the policy, called once for each information state.
 
     Raises:
-        DovetailError: OpenSpiel does not have the game, it is too large, or the policy is not one.
+        DovetailError: OpenSpiel lacks the game, it is too large, or the policy is invalid.
     """
     import pyspiel
     from open_spiel.python.algorithms import best_response, expected_game_score
@@ -112,12 +112,12 @@ def evaluate(game: str, policy: Policy) -> Exactly:
 
 
 def _by_position(game: Any, name: str, policy: Policy) -> Exactly:
-    """Evaluate a game of perfect information backwards from its ends, each position once."""
+    """Evaluate a game of perfect information backwards from its end, each position once."""
     tensors = game.get_type().provides_observation_tensor
     known: dict[tuple[int, str], Worth | None] = {}
 
     def worth(state: Any) -> Worth:
-        """Return what each seat gets by the policy, and by its best response to it."""
+        """Return each seat's value under the policy, and under its best response to it."""
         if state.is_terminal():
             returns = tuple(map(float, state.returns()))
             return returns, returns
@@ -158,12 +158,12 @@ def _by_position(game: Any, name: str, policy: Policy) -> Exactly:
 
 
 def _mixed(parts: Sequence[tuple[float, tuple[float, ...]]]) -> tuple[float, ...]:
-    """Return the mean of values by seat, each with its chance."""
+    """Return the mean of the seats' values, weighted by probability."""
     return tuple(sum(p * each[seat] for p, each in parts) for seat in range(len(parts[0][1])))
 
 
 def uniform(place: ExactPosition) -> dict[int, float]:
-    """Return equal chances: the policy of ``random``."""
+    """Return equal probabilities, the policy of ``random``."""
     return {action: 1 / len(place.legal) for action in place.legal}
 
 
@@ -175,15 +175,15 @@ def policy_of(
     samples: int = 1,
     seed: int = 0,
 ) -> Policy:
-    """Return the policy of an agent that decides by what it observes now, in mode ``evaluate``.
+    """Return the policy of an agent that decides on its current observation, in mode ``evaluate``.
 
     Args:
-        agent: the agent; it must neither look ahead nor keep a memory of the episode.
-        spec: of the environment as which the agent knows the game.
-        see: what the environment shows at a decision.
-        samples: how often the agent is asked; 1 for one that is deterministic. The chances of one
-            that is not are those that it showed, so that exploitability is estimated, from above.
-        seed: of its random choices.
+        agent: the agent; it must neither look ahead nor remember the episode.
+        spec: the game's spec as the agent knows it.
+        see: returns the agent's observation of a decision.
+        samples: the number of times the agent is asked; 1 if it is deterministic. Otherwise the
+            frequencies are the policy, which overestimates exploitability.
+        seed: the seed of its random choices.
     """
     for seat in range(spec.seats):
         agent.init(Seat(0, seat, spec))
@@ -209,12 +209,12 @@ def policy_of(
 
 
 def observed(decisions: Mapping[str, Mapping[int, int]]) -> Policy:
-    """Return the policy that an agent showed: how often it chose each action where it knew what.
+    """Return an agent's observed policy: the frequency of each action in each information state.
 
-    Where it was never asked, it is taken to choose at random.
+    Unobserved information states get equal probabilities.
 
     Args:
-        decisions: by information state, how often each action was chosen.
+        decisions: counts of each action, by information state.
     """
 
     def policy(place: ExactPosition) -> Mapping[int, float]:
@@ -240,7 +240,7 @@ def _fill(row: Any, chances: Mapping[int, float], legal: Sequence[int], knows: s
 
 
 def _check_size(game: Any, name: str) -> None:
-    """Stop before the whole tree of a large game is built."""
+    """Raise an error before a game's tree gets too large to build."""
     todo, seen = [game.new_initial_state()], 0
     while todo:
         state = todo.pop()

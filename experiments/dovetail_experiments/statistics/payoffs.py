@@ -1,4 +1,4 @@
-"""Players whose results form cycles: Nash averaging of a payoff table.  Pure."""
+"""Nash averaging of a payoff table, for players whose results form cycles.  Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from dovetail_experiments.statistics.ratings import Floats
 
 
 def nash_averaging(payoffs: Floats) -> tuple[Floats, Floats]:
-    """Return the equilibrium of greatest entropy and each player's payoff against it (Balduzzi et
-    al. 2018).
+    """Return the maximum-entropy equilibrium and each player's payoff against it (Balduzzi et al.
+    2018).
 
-    A player of the equilibrium gets 0; one that is worth less gets a negative payoff, however
-    often it beats weak players.
+    Players of the equilibrium have payoff 0; weaker ones have a negative payoff, however often they
+    beat weak players.
 
     Args:
-        payoffs: n x n and antisymmetric: what the row gets from the column, such as score - 1/2.
+        payoffs: an antisymmetric n x n table of the row's payoff against the column, such as score
+            minus 1/2.
 
     Raises:
         ValueError: it is not antisymmetric.
@@ -27,7 +28,7 @@ def nash_averaging(payoffs: Floats) -> tuple[Floats, Floats]:
     n = len(payoffs)
     if payoffs.shape != (n, n) or np.abs(payoffs + payoffs.T).max() > 1e-9:
         raise ValueError("Nash averaging needs an antisymmetric table: row i, column j = -(j, i)")
-    # Any equilibrium to begin with.
+    # any equilibrium, as a start
     inside: Any = linprog(
         np.zeros(n), A_ub=payoffs, b_ub=np.full(n, 1e-12), A_eq=np.ones((1, n)), b_eq=[1.0]
     )

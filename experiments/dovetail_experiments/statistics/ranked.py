@@ -1,4 +1,4 @@
-"""Ratings from the order of several players: Plackett and Luce's model, and ladders.  Pure."""
+"""Ratings from rankings of several players: the Plackett-Luce model, and ladders.  Pure."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from dovetail_experiments.statistics.estimates import (
 from dovetail_experiments.statistics.ratings import SCALE, Floats
 
 Ranking = Mapping[str, float]
-"""A game: by player, the place or any number of which the lowest is best; equal numbers tie."""
+"""Ranking of a game by player, such as places: the lowest number is best, equal numbers tie."""
 REPETITIONS = 200
 ORDERS = math.factorial(6)
-"""As many orders of tied players as a game may count in; more grow beyond any memory."""
+"""Maximum orders of tied players considered for a game; a larger number would exhaust memory."""
 
 
 def plackett_luce(
@@ -31,19 +31,19 @@ def plackett_luce(
 ) -> dict[str, float]:
     """Return Elo ratings with mean 0 from games of any number of players.
 
-    A tied group counts in each of its orders, all with equal weight; beyond six tied players in a
-    random sample of the orders.
+    Tied players count in each of their orders with equal weight; beyond six of them, in a random
+    sample of the orders.
 
     Args:
-        players: all of them.
-        games: each with its weight.
-        ghost: drawn games of each player against a player of rating 0, so that ratings stay finite.
+        players: all players.
+        games: the games, each with its weight.
+        ghost: drawn games of each player against a player rated 0, which keep ratings finite.
     """
     return _Model(players, [([ranking], weight) for ranking, weight in games], ghost).ratings()
 
 
 class _Model:
-    """The likelihood of games in units, each of which may count more or less than once."""
+    """Likelihood of games grouped into weighted units."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class _Model:
             return total, slope
 
         tolerance = 1e-8 if counts is None else 1e-3
-        objective: Any = loss  # the stubs know no function of arrays of any shape
+        objective: Any = loss  # scipy's stubs do not allow arrays of any shape
         found = minimize(
             objective, self.start, jac=True, method="BFGS", options={"gtol": tolerance}
         )
@@ -107,10 +107,9 @@ class _Model:
 
 
 def _orders(places: Mapping[int, float]) -> list[tuple[int, ...]]:
-    """Return the orders of a game, all equally likely; if there are too many, some of them drawn at
-    random.
+    """Return the equally likely orders of a game, or a random sample of them if there are too many.
 
-    The draw follows from the places alone, so equal games have equal orders.
+    The sample depends only on the places, so equal games have equal orders.
     """
     groups = [
         [player for player in places if places[player] == place]
@@ -122,8 +121,8 @@ def _orders(places: Mapping[int, float]) -> list[tuple[int, ...]]:
             for choice in itertools.product(*(itertools.permutations(g) for g in groups))
         ]
     rng = random.Random(derive(0, "orders", str(groups)))
-    # All rotations of a draw: each player is equally often in each place, so that equal players
-    # stay equal.
+    # Add all rotations of a sample, so that each player is equally often in each place and equal
+    # players stay equal.
     rotations = min(math.lcm(*map(len, groups)), ORDERS)
     found = []
     for _ in range(ORDERS // rotations):
@@ -141,7 +140,7 @@ def ranked(
     ghost: float = 1.0,
     repetitions: int = REPETITIONS,
 ) -> dict[str, Estimate]:
-    """Return ratings with 95 % intervals from units: an opening with all rotations of its players.
+    """Return ratings with 95 % intervals; a unit is an opening with all rotations of its players.
 
     The interval is Student's t times the standard deviation over resampled units.
     """
@@ -177,11 +176,10 @@ def _alike(games: Sequence[Ranking], others: Sequence[Ranking]) -> bool:
 
 
 def ladder(games: Sequence[Ranking]) -> dict[str, tuple[float, float]]:
-    """Return openskill's mu and sigma of each player, from games in the order in which they were
-    played.
+    """Return openskill's mu and sigma of each player, from games in the order they were played.
 
-    For ladders whose players come and go. The result depends on that order, and sigma is not an
-    interval; ``ranked`` is for final tables.
+    This is for ladders with changing players. The result depends on the order of games, and sigma
+    is not an interval; use ``ranked`` for final tables.
     """
     found: dict[str, tuple[float, float]] = {}
     for game in games:
@@ -192,7 +190,7 @@ def ladder(games: Sequence[Ranking]) -> dict[str, tuple[float, float]]:
 def after(
     before: Mapping[str, tuple[float, float]], game: Ranking
 ) -> dict[str, tuple[float, float]]:
-    """Return openskill's mu and sigma of a game's players after it; newcomers begin with its
+    """Return openskill's mu and sigma of a game's players after it; newcomers start with its
     defaults."""
     from openskill.models import PlackettLuce
 
@@ -209,7 +207,7 @@ def after(
 
 
 def likelihood(one: Estimate, other: Estimate, n: int) -> float:
-    """Return the likelihood that one rating is above another, taking both as independent."""
+    """Return the likelihood that one rating exceeds another, assuming independence."""
     if not (one.known and other.known):
         return math.nan
     t = quantile(max(1, n - 1))

@@ -1,5 +1,4 @@
-"""Ratings of many players from games of two: Bradley and Terry's model, intervals from
-pairs.  Pure."""
+"""Ratings from two-player games: the Bradley-Terry model with intervals from pairs.  Pure."""
 
 from __future__ import annotations
 
@@ -16,29 +15,28 @@ from dovetail_experiments.statistics.scores import Sample
 Pair = tuple[str, str]
 Floats = NDArray[np.float64]
 PRIOR = 0.5
-"""Drawn games that each pairing is taken to have played in addition, so that ratings stay
-finite."""
+"""Drawn games added to each pairing, which keep ratings finite."""
 SCALE = 400 / math.log(10)
-"""Elo for each unit of the logistic scale."""
+"""Elo per unit of the logistic scale."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """Ratings around a mean of 0 within each component of players that met."""
+    """Ratings with mean 0 in each component of players that met."""
 
     players: tuple[str, ...]
     elo: dict[str, Estimate]
     covariance: Floats
-    """Of the ratings, in Elo squared; NaN where intervals are unknown."""
+    """Covariance of the ratings, in Elo squared; NaN where intervals are unknown."""
     components: list[list[str]]
-    """Players that are connected by games; ratings of different components cannot be compared."""
+    """Groups of players connected by games; ratings are comparable only within a group."""
     undefeated: frozenset[str] = field(default=frozenset())
-    """Players that scored every point: only the lower ends of their intervals mean anything."""
+    """Players that scored every point; only the lower ends of their intervals are meaningful."""
     winless: frozenset[str] = field(default=frozenset())
-    """Players that scored nothing: only the upper ends mean anything."""
+    """Players that scored nothing; only the upper ends are meaningful."""
 
     def superiority(self, one: str, other: str) -> float:
-        """Return the likelihood that one player is stronger than another; NaN if it is unknown."""
+        """Return the likelihood that one player is stronger than another; NaN if unknown."""
         i, j = self.players.index(one), self.players.index(other)
         v = self.covariance
         variance = v[i, i] + v[j, j] - 2 * v[i, j]
@@ -47,8 +45,7 @@ class Ratings:
         return normal((self.elo[one].value - self.elo[other].value) / math.sqrt(variance))
 
     def around(self, name: str) -> dict[str, Estimate]:
-        """Return the ratings less that of one player, whose own becomes 0; other components stay as
-        they are."""
+        """Return the ratings shifted so that one player has 0; other components are unchanged."""
         found = dict(self.elo)
         pinned = self.players.index(name)
         v = self.covariance
@@ -61,12 +58,12 @@ class Ratings:
 
 
 def fit(points: Floats, prior: float = PRIOR) -> Floats:
-    """Return the logistic strengths of maximum likelihood, with mean 0 in each component.
+    """Return the maximum-likelihood logistic strengths, with mean 0 in each component.
 
-    Hunter's algorithm MM (2004).
+    Uses Hunter's MM algorithm (2004).
 
     Args:
-        points: n x n; what each scored against each other, draws half.
+        points: n x n, the points of each player against each other one; a draw is half a point.
         prior: drawn games added to each pairing that met.
 
     Raises:
@@ -94,7 +91,7 @@ def fit(points: Floats, prior: float = PRIOR) -> Floats:
 
 
 def components(met: NDArray[np.bool_]) -> list[list[int]]:
-    """Return the groups of players that are connected by games, in the order of the players."""
+    """Return the groups of players connected by games, in the order of the players."""
     groups: list[list[int]] = []
     for player in range(len(met)):
         if not any(player in group for group in groups):
@@ -103,7 +100,7 @@ def components(met: NDArray[np.bool_]) -> list[list[int]]:
 
 
 def _reached(edges: NDArray[np.bool_], start: int) -> set[int]:
-    """Return what can be reached both along and against the edges."""
+    """Return the nodes reachable both along and against the edges."""
     found = []
     for matrix in (edges, edges.T):
         seen, todo = {start}, [start]
@@ -123,18 +120,18 @@ def ratings(
     *,
     sparse: bool = False,
 ) -> Ratings:
-    """Return Elo ratings with 95 % intervals that hold whatever the draws and the openings are.
+    """Return Elo ratings with 95 % intervals that are valid for any share of draws and any
+    openings.
 
-    The intervals are those of the sandwich estimator over pairs: the variance is that of the
-    pairs' scores, not the one that the model would have for single games.
+    Intervals come from the sandwich estimator over pairs, that is from the variance of the pairs'
+    scores instead of the model's variance of single games.
 
     Args:
-        players: all of them.
-        meetings: by player and opponent, the scores of the first in pairs of games.
+        players: all players.
+        meetings: by player and opponent, the player's scores in pairs of games.
         prior: drawn games added to each pairing.
-        sparse: whether most players have met most others seldom or never. The variance is then that
-            of what the model leaves unexplained, over all pairings together: one by one they say
-            too little.
+        sparse: whether most pairings have few games or none. Variances are then estimated from the
+            model's residuals over all pairings, as single ones have too little data.
     """
     n = len(players)
     index = {name: number for number, name in enumerate(players)}
@@ -186,7 +183,7 @@ def ratings(
 
 
 def _variance(sample: Sample, chance: float) -> float:
-    """Return the variance of the points of all pairs of a pairing, from the smoothed cells."""
+    """Return the variance of the points of all pairs in a pairing, from the smoothed cells."""
     wider = sample.smoothed()
     w = np.asarray(wider.counts) / wider.n
     e = 2 * (np.asarray(wider.values) - chance)
@@ -194,15 +191,15 @@ def _variance(sample: Sample, chance: float) -> float:
 
 
 def _residuals(sample: Sample, chance: float, units: float) -> float:
-    """Return the sum of the squared differences between points and expected points of all pairs.
+    """Return the sum of squared differences between points and expected points over all pairs.
 
-    One more unit is spread over all pairings, in each evenly over the possible scores, so that a
-    ladder of equal units does not pretend certainty.
+    One extra unit is spread over all pairings, and within each evenly over the possible scores, so
+    that a ladder of equal units does not appear certain.
 
     Args:
         sample: the pairs of a pairing.
         chance: its expected score.
-        units: the pairs of all pairings.
+        units: the number of pairs in all pairings.
     """
     even = [k / (sample.cells - 1) for k in range(sample.cells)]
     more = sample.n / units / sample.cells
@@ -216,8 +213,7 @@ def _residuals(sample: Sample, chance: float, units: float) -> float:
 
 
 def _root(variance: float) -> float:
-    """Return a standard deviation: 0 where rounding left a little less than no variance, NaN for
-    NaN."""
+    """Return a standard deviation: 0 for a variance slightly below 0 by rounding, NaN for NaN."""
     return float(np.sqrt(np.maximum(0.0, variance)))
 
 

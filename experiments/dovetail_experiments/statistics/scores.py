@@ -1,8 +1,7 @@
-"""Scores of two players over games or pairs of games: Elo, intervals, likelihood of
-superiority.  Pure.
+"""Scores of two players over games or pairs: Elo, intervals, likelihood of superiority.  Pure.
 
-A pair is one opening played twice with the seats swapped; its score is one of 0, 1/4, 1/2, 3/4, 1.
-Formulas as in fastchess, but for ``interval``, which has the right coverage for few pairs too.
+A pair is one opening played twice with the seats swapped; its score is 0, 1/4, 1/2, 3/4 or 1.
+Formulas follow fastchess, except ``interval``, which has correct coverage even for few pairs.
 """
 
 from __future__ import annotations
@@ -22,29 +21,29 @@ from dovetail_experiments.statistics.estimates import (
 )
 
 C = 800 / math.log(10)
-"""Normalised Elo for each standard deviation of a game's score."""
+"""Normalised Elo per standard deviation of a game's score."""
 
 
 def elo(score: float) -> float:
-    """Return the difference in Elo that an expected score stands for; infinite at 0 and 1."""
+    """Return the Elo difference of an expected score; infinite at 0 and 1."""
     if score <= 0 or score >= 1:
         return math.inf if score >= 1 else -math.inf
     return -400 * math.log10(1 / score - 1) + 0.0  # never -0
 
 
 def expected(difference: float) -> float:
-    """Return the expected score at a difference in Elo."""
+    """Return the expected score for a difference in Elo."""
     return 1 / (1 + 10 ** (-difference / 400))
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How often each score was reached.
+    """Counts of each score.
 
     Args:
-        values: scores in 0..1, rising.
-        counts: of each.
-        cells: how many scores a unit can have: 3 for single games, 5 for pairs.
+        values: scores in 0..1, ascending.
+        counts: the count of each score.
+        cells: the number of possible scores of a unit: 3 for single games, 5 for pairs.
     """
 
     values: tuple[float, ...]
@@ -55,14 +54,14 @@ class Sample:
     def of(cls, counts: Sequence[float]) -> Sample:
         """Return a sample from counts of evenly spaced scores, lowest first.
 
-        Three counts are of losses, draws and wins; five are of LL, LD, WL + DD, WD and WW.
+        Three counts are losses, draws and wins; five are LL, LD, WL + DD, WD and WW.
         """
         values = tuple(k / (len(counts) - 1) for k in range(len(counts)))
         return cls(values, tuple(map(float, counts)), len(counts))
 
     @classmethod
     def observed(cls, scores: Iterable[float], cells: int = 5) -> Sample:
-        """Return a sample from single scores, which may lie between those of one pair."""
+        """Return a sample from single scores; other values than those of one pair are allowed."""
         counts = {k / (cells - 1): 0.0 for k in range(cells)}
         for score in scores:
             counts[score] = counts.get(score, 0.0) + 1
@@ -71,23 +70,23 @@ class Sample:
 
     @property
     def n(self) -> float:
-        """The number of units."""
+        """Number of units."""
         return math.fsum(self.counts)
 
     @property
     def score(self) -> float:
-        """The mean score."""
+        """Mean score."""
         return math.fsum(a * c for a, c in zip(self.values, self.counts, strict=True)) / self.n
 
     @property
     def variance(self) -> float:
-        """The variance of a unit's score."""
+        """Variance of a unit's score."""
         s = self.score
         squares = ((a - s) ** 2 * c for a, c in zip(self.values, self.counts, strict=True))
         return math.fsum(squares) / self.n
 
     def smoothed(self) -> Sample:
-        """Return the sample with one more unit, spread evenly over the possible scores."""
+        """Return the sample with an extra unit spread evenly over the possible scores."""
         counts = dict(zip(self.values, self.counts, strict=True))
         for k in range(self.cells):
             value = k / (self.cells - 1)
@@ -96,7 +95,7 @@ class Sample:
         return Sample(tuple(values), tuple(counts[each] for each in values), self.cells)
 
     def shown(self) -> str:
-        """Return the counts of the possible scores, lowest first; others count at the nearest."""
+        """Return the counts of possible scores, lowest first; others count at the nearest one."""
         cells = [0.0] * self.cells
         for value, count in zip(self.values, self.counts, strict=True):
             cells[round(value * (self.cells - 1))] += count
@@ -105,21 +104,21 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """The figures that fastchess prints of a sample."""
+    """A sample's figures as fastchess prints them."""
 
     elo: Estimate
     elo_error: float
-    """Half the width of the interval, which is what is printed behind the sign ±."""
+    """Half the width of the interval, printed after ±."""
     nelo: Estimate
     nelo_error: float
     los: float
-    """The likelihood of superiority."""
+    """Likelihood of superiority."""
 
 
 def performance(sample: Sample) -> Performance | None:
     """Return Elo, normalised Elo and the likelihood of superiority as fastchess computes them.
 
-    None if the score is 0 or 1 or all units are equal: these formulas then have no value.
+    None if the score is 0 or 1 or all units are equal, where these formulas are undefined.
     """
     s, v = sample.score, sample.variance
     if not 0 < s < 1 or v == 0:
@@ -138,9 +137,9 @@ def performance(sample: Sample) -> Performance | None:
 
 
 def interval(sample: Sample) -> Estimate:
-    """Return the mean score with its 95 % interval; none for fewer than two units.
+    """Return the mean score with its 95 % interval; no interval for fewer than two units.
 
-    One more unit is spread over the possible scores, so that equal units do not pretend certainty.
+    An extra unit is spread over the possible scores, so that equal units do not appear certain.
     """
     n = sample.n
     if n < 2:
@@ -151,10 +150,10 @@ def interval(sample: Sample) -> Estimate:
 
 
 def stratified(parts: Sequence[tuple[float, Sample]]) -> Estimate:
-    """Return the mean of several samples' scores, each with its weight, with its 95 % interval.
+    """Return the weighted mean of several samples' scores, with its 95 % interval.
 
-    ``interval`` for parts that do not weigh what their units do; Welch and Satterthwaite's degrees
-    of freedom. None if a part has fewer than two units.
+    This is ``interval`` for parts whose weights differ from their units, with the degrees of
+    freedom of Welch and Satterthwaite. No interval if a part has fewer than two units.
 
     Args:
         parts: weights, which sum to 1, and samples.
@@ -173,14 +172,14 @@ def stratified(parts: Sequence[tuple[float, Sample]]) -> Estimate:
 
 
 def as_elo(score: Estimate) -> Estimate:
-    """Return an estimated score as a difference in Elo; its ends may be infinite."""
+    """Return an estimated score as a difference in Elo; the ends may be infinite."""
     if not score.known:
         return without_interval(elo(score.value))
     return Estimate(elo(score.value), elo(score.low), elo(score.high))
 
 
 def superiority(sample: Sample) -> float:
-    """Return the likelihood that the true score is above one half, from the smoothed sample."""
+    """Return the likelihood that the true score exceeds one half, from the smoothed sample."""
     wider = sample.smoothed()
     if sample.n < 2:
         return math.nan
@@ -188,8 +187,7 @@ def superiority(sample: Sample) -> float:
 
 
 def points(places: Sequence[float]) -> list[float]:
-    """Return the points of each seat from scores, the highest best: 1 for the first, 0 for the
-    last.
+    """Return the points of each seat from scores, higher being better: 1 for first, 0 for last.
 
     Seats with equal scores share the mean of their places.
 

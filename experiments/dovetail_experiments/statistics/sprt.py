@@ -1,8 +1,7 @@
-"""The sequential probability ratio test between two ratings (Wald 1945), on games or on
-pairs.  Pure.
+"""Wald's sequential probability ratio test (1945) between two ratings, on games or pairs.  Pure.
 
-The likelihoods are those of a multinomial whose mean is constrained (Van den Bergh, "The
-generalized likelihood ratio test for expectations", 2020), as fastchess and fishtest use them.
+Likelihoods are those of a multinomial with a constrained mean (Van den Bergh, "The generalized
+likelihood ratio test for expectations", 2020), as in fastchess and fishtest.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ Model = Literal["normalised", "logistic", "bayesian"]
 Verdict = Literal["continues", "H0", "H1"]
 Floats = NDArray[np.float64]
 MOST = {"normalised": 200, "logistic": 1000, "bayesian": 1000}
-"""Bounds of Elo by model: beyond them the iteration for the constrained likelihood does not start,
-or the expected score is so near to 0 or 1 that the likelihood has no root."""
+"""Maximum Elo by model; beyond it the likelihood cannot be computed, as the iteration does not
+start or the expected score is too close to 0 or 1."""
 EMPTY = 0.001
-"""The count of a cell without a game, so that no likelihood is zero."""
+"""Count of a cell without games, so that no likelihood is zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +31,15 @@ class Sprt:
     """A test of ``elo0`` (H0) against ``elo1`` (H1).
 
     Raises:
-        ValueError: the bounds or error rates make no test.
+        ValueError: the bounds or the error rates are invalid.
     """
 
     elo0: float
     elo1: float
     alpha: float = 0.05
-    """How often H1 may be accepted where H0 is true."""
+    """Probability of accepting H1 if H0 is true."""
     beta: float = 0.05
-    """How often H0 may be accepted where H1 is true."""
+    """Probability of accepting H0 if H1 is true."""
     model: Model = "normalised"
 
     def __post_init__(self) -> None:
@@ -54,19 +53,19 @@ class Sprt:
 
     @property
     def lower(self) -> float:
-        """The log-likelihood ratio at which H0 is accepted."""
+        """Log-likelihood ratio at which H0 is accepted."""
         return math.log(self.beta / (1 - self.alpha))
 
     @property
     def upper(self) -> float:
-        """The log-likelihood ratio at which H1 is accepted."""
+        """Log-likelihood ratio at which H1 is accepted."""
         return math.log((1 - self.beta) / self.alpha)
 
     def llr(self, counts: Sequence[float]) -> float:
         """Return the log-likelihood ratio of counts: 3 (losses, draws, wins) or 5 (LL .. WW).
 
         Raises:
-            ValueError: the Bayesian model is asked for pairs.
+            ValueError: the Bayesian model does not support pairs.
         """
         if self.model == "bayesian":
             return _bayesian(counts, self.elo0, self.elo1)
@@ -84,14 +83,14 @@ class Sprt:
         return float(cells.sum() * (p * np.log(two / one)).sum())
 
     def verdict(self, llr: float) -> Verdict:
-        """Return what a log-likelihood ratio decides."""
+        """Return the decision for a log-likelihood ratio."""
         if llr >= self.upper:
             return "H1"
         return "H0" if llr <= self.lower else "continues"
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return the root between two poles, neither of which belongs to the range."""
+    """Return the root between two poles, excluding both."""
     from scipy.optimize import brentq
 
     width = high - low
@@ -125,7 +124,7 @@ def _with_t(p: Floats, a: Floats, t: float) -> Floats:
 
 
 def _bayesian(counts: Sequence[float], elo0: float, elo1: float) -> float:
-    """Return the ratio under BayesElo's model of draws."""
+    """Return the log-likelihood ratio under BayesElo's model of draws."""
     if len(counts) != 3:
         raise ValueError("the Bayesian model is for games, not pairs")
     losses, draws, wins = counts

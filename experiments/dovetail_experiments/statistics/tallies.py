@@ -28,37 +28,36 @@ class Tally:
     draws: int
     losses: int
     truncated: int
-    """Games that a limit outside the rules ended without an outcome."""
+    """Games that an external limit ended without an outcome."""
     unscored: int
-    """Episodes without an outcome: truncated, or of a game without a score."""
+    """Episodes without an outcome: truncated, or of a game without scores."""
     games: int
     """Episodes that count."""
     decisions: int
     seconds: float
     breaches: int
-    """Late, illegal and failed answers, also in episodes that were played again."""
+    """Late, illegal and failed answers, including those in retried episodes."""
     interrupted: int
-    """Episodes that were played again, which are in no other figure but ``breaches``."""
+    """Retried episodes; only their breaches count."""
     uncounted: int
-    """Episodes that do not count, as with a substitute; they too are only in ``breaches``."""
+    """Episodes that do not count, such as those with a substitute; only their breaches count."""
     distinct: Distinct
-    """How many episodes differ in their actions."""
+    """Number of episodes that differ in their actions."""
     repeats: bool
-    """True if equal games were played that count once only."""
+    """True if some games were identical and therefore count once."""
     win_rate: Estimate
-    """The share of outcomes that are wins, equal games counting once; without an interval if all
-    are equal."""
+    """Share of wins among outcomes, identical games counting once; without an interval if all are
+    equal."""
     mean_return: Estimate
-    """The mean of the returns, equal games counting once.
+    """Mean return, identical games counting once.
 
-    Without an interval if all are equal, or if some were cut off: it is not where the mean would
-    be.
+    Without an interval if all returns are equal, or if some were cut off, as the true mean would
+    lie elsewhere.
     """
     constant: bool
     """True if all returns are equal."""
     uncut: Censored | None
-    """The estimate of the returns if none had been cut off; None if none was, or equal games
-    repeat."""
+    """Estimate of the uncut returns; None if none was cut off or some games were identical."""
 
     @property
     def decided(self) -> int:
@@ -67,7 +66,7 @@ class Tally:
 
 
 class _Seat:
-    """The episodes of one agent in one seat while they are counted, some 20 bytes each."""
+    """Running counts of one agent's episodes in one seat, about 20 bytes each."""
 
     def __init__(self) -> None:
         self.wins = self.draws = self.losses = self.truncated = self.unscored = 0
@@ -79,9 +78,9 @@ class _Seat:
         self.cut = array("b")
         """1 if the episode was truncated without an outcome."""
         self.actions = array("q")
-        """A hash of the actions; unknown ones are unlike any others."""
+        """Hash of the actions; unknown actions differ from all others."""
         self.openings = array("q")
-        """A number for each opening; 0 for none."""
+        """Number of each opening; 0 for none."""
         self._numbers: dict[str, int] = {"": 0}
 
     def add(self, episode: Episode, number: int, drawn: bool, cut: bool) -> None:
@@ -116,7 +115,7 @@ class _Seat:
         self.openings.append(self._numbers.setdefault(opening, len(self._numbers)))
 
     def tally(self, agent: str, seat: int, *others: int) -> Tally:
-        """Return the results, with answers in breach and episodes that do not count."""
+        """Return the results; ``others`` count breaches, interrupted and uncounted episodes."""
         breaches, interrupted, uncounted = others
         decided = self.wins + self.draws + self.losses
         cut = any(self.cut)
@@ -157,7 +156,7 @@ class _Seat:
         )
 
     def _units(self, values: Sequence[float], decided: bool = False) -> list[float]:
-        """Return the means of values over episodes that count as one."""
+        """Return the means of values over identical episodes."""
         of = [number for number, won in enumerate(self.won) if won >= 0 or not decided]
         plain = [self.actions[number] for number in of if not self.openings[number]]
         same = len(plain) > 1 and len(set(plain)) == 1
@@ -177,8 +176,8 @@ def _distinct(actions: np.ndarray[Any, Any]) -> Distinct:
 
 
 def result_of(outcome: Sequence[float], seat: int) -> str:
-    """Return ``win``, ``draw`` or ``loss``: a seat wins alone at the top, and draws if it shares
-    it."""
+    """Return ``win``, ``draw`` or ``loss``: a seat wins if it alone has the top score, and draws if
+    it shares it."""
     best = max(outcome)
     if outcome[seat] < best:
         return "loss"
@@ -186,7 +185,7 @@ def result_of(outcome: Sequence[float], seat: int) -> str:
 
 
 def interrupted(count: int) -> str:
-    """Return how many games were interrupted and played again, in words.
+    """Return the number of interrupted and retried games as text.
 
     >>> interrupted(1)
     '1 game was interrupted and played again'
@@ -195,7 +194,7 @@ def interrupted(count: int) -> str:
 
 
 def left_out(count: int) -> str:
-    """Return how many games do not count, in words.
+    """Return the number of games that do not count as text.
 
     >>> left_out(2)
     '2 games with a substitute, or that could not be played, do not count'
@@ -208,7 +207,7 @@ def left_out(count: int) -> str:
 
 
 def faulty(count: int) -> str:
-    """Return how many answers were breaches, in words.
+    """Return the number of breaches as text.
 
     >>> faulty(2)
     '2 late, illegal or failed answers'
@@ -226,15 +225,15 @@ def tally(
     """Count episodes by agent and seat.
 
     Args:
-        episodes: results; of those that are played again or do not count only breaches do.
+        episodes: results; retried episodes and those that do not count contribute only breaches.
         names: the agents in the order of the run.
         rotate: whether the run rotated its seats.
-        truncated: whether a game for two or more that is truncated without an outcome counts
-            apart or as a draw.
+        truncated: whether games with several seats that were truncated without an outcome count
+            apart or as draws.
     """
     found: dict[tuple[str, int], _Seat] = {}
     others: dict[tuple[str, int], list[int]] = {}
-    """Breaches, and episodes that were interrupted or do not count."""
+    """Breaches, and numbers of interrupted and uncounted episodes."""
     for episode in episodes:
         agents = seated(names, episode.index if rotate else 0)
         cut = episode.reason == "truncated" and episode.outcome is None

@@ -1,4 +1,4 @@
-"""The units of all intervals: pairs, rotations and seeds, and counts of distinct games.  Pure."""
+"""Units of all intervals (pairs, rotations, seeds) and counts of distinct games.  Pure."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from dovetail_experiments.statistics.scores import Sample, points
 
 @dataclass(frozen=True, slots=True)
 class ScoredGame:
-    """A finished or truncated game, by the places of its players in the list of a run."""
+    """A finished or truncated game; players are numbered by their order in the run."""
 
     index: int
     seating: tuple[int, ...]
-    """By seat, the player there."""
+    """Player in each seat."""
     digest: str
-    """Of its actions; empty if unknown."""
+    """Digest of its actions; empty if unknown."""
     opening: str
-    """The identity of the first actions, which the broker played; empty if there were none."""
+    """Identity of the opening that the broker played; empty if there was none."""
     points: tuple[float, ...] | None
-    """By player, 1 for the first place to 0 for the last; None if the game was truncated or is not
+    """Points of each player, 1 for the first place to 0 for the last; None if truncated or not
     scored."""
     returns: tuple[float, ...]
-    """By player."""
+    """Return of each player."""
     truncated: bool
 
     @property
     def signature(self) -> Hashable:
-        """The key that equal games share; unknown actions are unlike any others."""
+        """Key shared by identical games; unknown actions differ from all others."""
         return (self.seating, self.digest or self.index)
 
 
@@ -45,9 +45,9 @@ def games(
 
     Args:
         episodes: results in any order.
-        players: how many the run names.
-        rotate: whether they changed seats.
-        draw: whether a truncated game counts as drawn.
+        players: the number of players in the run.
+        rotate: whether they rotated through the seats.
+        draw: whether a truncated game counts as a draw.
     """
     found = []
     for episode in episodes:
@@ -75,7 +75,7 @@ def games(
 
 
 def key(opening: Sequence[object]) -> str:
-    """Return what identifies an opening; empty for none."""
+    """Return the key of an opening; empty for none."""
     return msgspec.json.encode(opening, enc_hook=repr).decode() if opening else ""
 
 
@@ -85,22 +85,22 @@ def _by_player(seating: Sequence[int], by_seat: Sequence[float]) -> tuple[float,
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """How many of the games are different."""
+    """Counts of distinct games."""
 
     games: int
     distinct: int
     effective: float
-    """Kish's effective number of games: their number squared, by the sum of the squared
+    """Kish's effective number of games: their squared number divided by the sum of squared
     multiplicities."""
 
     @property
     def repeats(self) -> bool:
-        """Return whether any game was played more than once."""
+        """Return whether any game was repeated."""
         return self.distinct < self.games
 
 
 def distinct(signatures: Iterable[Hashable]) -> Distinct:
-    """Count games by what identifies them.
+    """Count games by their signature.
 
     >>> distinct("aaab")
     Distinct(games=4, distinct=2, effective=1.6)
@@ -113,13 +113,13 @@ def distinct(signatures: Iterable[Hashable]) -> Distinct:
 
 @dataclass(frozen=True, slots=True)
 class PairedUnit:
-    """Games that count once: an opening with every seating."""
+    """Games that count once: an opening in every seating."""
 
     games: tuple[ScoredGame, ...]
 
     @property
     def points(self) -> tuple[float, ...]:
-        """By player, the mean over the games."""
+        """Mean points of each player over the games."""
         scored = [game.points for game in self.games if game.points is not None]
         return tuple(math.fsum(each) / len(scored) for each in zip(*scored, strict=True))
 
@@ -130,25 +130,25 @@ class Units:
 
     games: tuple[ScoredGame, ...]
     units: tuple[PairedUnit, ...]
-    """In the order of the schedule."""
+    """Units in the order of the schedule."""
     unpaired: int
-    """Finished games whose round is incomplete, which belong to no unit."""
+    """Finished games of incomplete rounds, which belong to no unit."""
     players: int
     rotate: bool
 
     @property
     def finished(self) -> list[ScoredGame]:
-        """The games that have a result."""
+        """Games with a result."""
         return [game for game in self.games if game.points is not None]
 
     @property
     def truncated(self) -> int:
-        """Games without a result."""
+        """Number of games without a result."""
         return sum(game.truncated and game.points is None for game in self.games)
 
     @property
     def distinct(self) -> Distinct:
-        """How many finished games are different."""
+        """Number of distinct finished games."""
         return distinct(game.signature for game in self.finished)
 
     def sample(self, player: int = 0) -> Sample:
@@ -160,9 +160,9 @@ class Units:
 def units(found: Sequence[ScoredGame], players: int, *, rotate: bool) -> Units:
     """Group games into units.
 
-    A round is one game in each seating. Rounds with the same opening are one unit. Rounds without
-    an opening are one unit if all are equal, because then no player draws at random; otherwise each
-    is a unit.
+    A round is one game in each seating. Rounds with the same opening form one unit. Rounds without
+    an opening form one unit if all are identical, which means that no player acts at random;
+    otherwise each one is a unit.
     """
     size = players if rotate else 1
     rounds: dict[int, list[ScoredGame]] = {}

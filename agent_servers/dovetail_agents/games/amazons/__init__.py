@@ -1,4 +1,4 @@
-"""Players of Amazons: the study's, which learns weights of features, and one by territory."""
+"""Players of Amazons: the study's, which learns feature weights, and one based on territory."""
 
 from dovetail_agents.games.amazons.agent import AmazonsPlayer
 from dovetail_agents.games.amazons.territorial import AmazonsTerritory

@@ -45,7 +45,7 @@ WEIGHTS: dict[str, list[float]] = {
         *(-0.290, 0.550, -5.554, 97.551, 15.994, -2.409),
     ],
 }
-"""The initial weights of the study and those of its tournament (section 4.4)."""
+"""Initial weights of the study and of its tournament (section 4.4)."""
 WON, DOMINATING = 100.0, 1e6
 
 
@@ -55,7 +55,7 @@ class AmazonsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=T
     epsilon: Epsilon = 0.15
     weights: Annotated[
         Literal["zeros", "ones", "mp", "mp-vs-mcmp", "ones-vs-abmp", "mp-vs-random"] | list[float],
-        Meta(description="Weights to begin with: the study's by name, or twelve numbers."),
+        Meta(description="Initial weights: the study's by name, or twelve numbers."),
     ] = "ones-vs-abmp"
     depth: Annotated[int, Meta(ge=1, le=8, description="Plies to look ahead.")] = 2
     candidates: Annotated[
@@ -63,7 +63,7 @@ class AmazonsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=T
         Meta(
             ge=1,
             le=100,
-            description="With rollouts: how many of the best moves are played out.",
+            description="With rollouts: number of best moves to play out.",
         ),
     ] = 5
     rollouts: Annotated[
@@ -76,14 +76,14 @@ class AmazonsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=T
     rollout_depth: Annotated[int, Meta(ge=1, le=4, description="Plies of search in rollouts.")] = 2
     mobility: Annotated[
         Literal["queen", "full"],
-        Meta(description="What moves count as mobility: queen moves, or with each arrow."),
+        Meta(description="Moves that count as mobility: queen moves, or with each arrow."),
     ] = "queen"
     terminal_dominates: Annotated[
         bool,
-        Meta(description="A won game is worth a million instead of the study's 100."),
+        Meta(description="Value a won game at a million instead of the study's 100."),
     ] = False
     halving: Annotated[
-        int, Meta(ge=0, description="Updates after which the step size is halved; 0 keeps it.")
+        int, Meta(ge=0, description="Updates after which the step size is halved; 0 for never.")
     ] = 5000
     endgame: Annotated[
         int,
@@ -97,10 +97,10 @@ class AmazonsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=T
 
 
 class AmazonsPlayer(LinearTD[AmazonsParameters]):
-    """Amazons by alpha-beta over twelve features, with the study's simulated rollouts; it learns
-    its weights.
+    """Amazons by alpha-beta over twelve features, with the study's simulated rollouts and learned
+    weights.
 
-    The features are the study's, section 4.2: of the searching player and of the opponent,
+    The features are those of the study, section 4.2, for the searching player and the opponent:
     mobility, amazons in corners, with one free direction, unhindered, trapped, and one in each
     quadrant; all from 0 to 1. It plays the environment ``amazons`` with whole moves as actions, on
     any board.
@@ -184,7 +184,7 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
             return int(pick(moves.tolist(), values.tolist(), rng))
         moves, values = search.root(position, given.depth, given.candidates)
         self._think(decision, position, moves, values)
-        # By value, and equal ones in random order.
+        # Sort by value, with ties in random order.
         lots = np.array([rng.random() for _ in range(len(moves))])
         best = moves[np.lexsort((lots, -values))][: given.candidates].tolist()
         if len(best) == 1:
@@ -197,7 +197,7 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
         return int(rng.choice(good or best))
 
     def _solved(self, decision: Decision, most: int) -> int | None:
-        """Return an action that wins, or any if all lose; None if that is not known."""
+        """Return a winning action, or any if all lose; None if the position is too hard."""
         planes = np.asarray(decision.observation)
         board = np.array([1, 2, 3], np.int8) @ planes.reshape(3, -1).astype(np.int8)
         if (board == 0).sum() > most:

@@ -1,4 +1,4 @@
-"""Alpha-beta search of Amazons, compiled; ``kernels`` has the position and its value."""
+"""Alpha-beta search for Amazons, compiled; ``kernels`` has the positions and their evaluation."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from dovetail_agents.games.amazons.kernels import (
 
 ROOT: Any = np.int64(0)
 REPLY: Any = np.int64(1)
-"""Plies, typed as the players are."""
+"""Plies, as a type that numba does not specialise on."""
 PRUNE: Any = np.bool_(True)
 EVERY: Any = np.bool_(False)
-"""True to leave out moves that cannot matter."""
+"""Values of ``prune``; pruning skips moves that cannot affect the result."""
 
 
 @njit(cache=True)
 def _remember(killers: Array, ply: int, move: int) -> None:
-    """Put a move that refuted its parent first among the killers of its ply."""
+    """Move a refutation of its parent to the front of the killers of its ply."""
     place = KILLERS - 1
     for each in range(KILLERS):
         if killers[ply, each] == move:
@@ -61,7 +61,7 @@ def _remember(killers: Array, ply: int, move: int) -> None:
 
 @njit(cache=True)
 def _known(killers: Array, ply: int, move: int) -> bool:
-    """Return whether a move is one of the killers of its ply."""
+    """Return whether a move is among the killers of its ply."""
     found = False
     for each in range(KILLERS):
         found |= killers[ply, each] == move
@@ -74,14 +74,14 @@ def _last(
 ) -> float:
     """Return the value of a position one ply before the end of the search; see ``value``.
 
-    At ply 0 the values of the moves are written, in the order of ``generate``. ``best`` is the
-    value to the mover of the best of the killers, if they were tried before; else minus infinity.
+    At ply 0 the moves' values are also written, in the order of ``generate``. ``best`` is the
+    mover's value of the best killer if killers were tried already, otherwise minus infinity.
     """
     board, where, lines, geometry = work.board, work.where, work.lines, work.geometry
     killers, rule, found = work.killers, work.rule, work.found
     units, changes, values = work.units, work.changes, work.values
     full = rule[FULL] > 0
-    sign = 1 if mover == 0 else -1  # of values as the mover sees them
+    sign = 1 if mover == 0 else -1  # of values, for the mover
     low, high = (alpha, beta) if mover == 0 else (-beta, -alpha)
     chosen, count = 0, 0
     refuted = False
@@ -104,7 +104,7 @@ def _last(
         source = where[mover, number]
         if source < 0 or refuted:
             continue
-        # The other amazons are surveyed once; target and arrow then take from their mobility.
+        # Survey the other amazons once; target and arrow then reduce their mobility.
         lift(work, mover, number, source)
         others, their_states = survey(where, lines, geometry, units, changes)
         posts = stations(where, geometry, mover, found)
@@ -136,7 +136,7 @@ def _last(
                 displace(work, target)
                 target += geometry[DIRECTIONS, first]
         put_back(work, mover, number, source)
-    if best == -np.inf:  # there was no move at all
+    if best == -np.inf:  # there was no move
         best = -rule[WON]
         count = 1
     work.nodes[0] += count
@@ -149,9 +149,9 @@ def _last(
 
 @njit(cache=True)
 def _next_move(work: Work, mover: int, ply: int, prune: bool, places: Array) -> int:
-    """Return the next move to try at a ply, killers first; 0 if there is none left.
+    """Return the next move to try at a ply, killers first; 0 if none is left.
 
-    ``places[ply]`` is how many were tried and, once generated, how many there are.
+    ``places[ply]`` holds the number of moves tried and, once generated, the number of all moves.
     """
     killers = work.killers
     while prune and places[ply, 0] < KILLERS:
@@ -172,10 +172,10 @@ def _next_move(work: Work, mover: int, ply: int, prune: bool, places: Array) -> 
 
 @njit(cache=True)
 def value(work: Work, mover: int, depth: int, alpha: float, beta: float, prune: bool) -> float:
-    """Return the minimax value to player 0, exact within (alpha, beta); fail-soft alpha-beta.
+    """Return the minimax value for player 0, exact within (alpha, beta); fail-soft alpha-beta.
 
-    ``work.best[1]`` gets the line of best play. The search keeps its own stack: numba cannot keep
-    compiled functions that call themselves.
+    The line of best play is written to ``work.best[1]``. The search has an explicit stack, as numba
+    cannot cache recursive functions.
     """
     if depth == 1:
         return float(_last(work, mover, REPLY, alpha, beta, prune, -np.inf))
@@ -204,7 +204,7 @@ def value(work: Work, mover: int, depth: int, alpha: float, beta: float, prune: 
             else:
                 best[ply] = -np.inf if maximise else np.inf
                 places[ply, 0], places[ply, 1] = 0, -1
-        else:  # a child has its value
+        else:  # a child's value is known
             move = made[ply, 0]
             unmake(board, where, lines, geometry, player, move, made[ply, 1])
             if (result > best[ply]) if maximise else (result < best[ply]):
@@ -233,7 +233,7 @@ def value(work: Work, mover: int, depth: int, alpha: float, beta: float, prune: 
                 entering = True
                 continue
             result = best[ply]
-            if np.isinf(result):  # there was no move at all
+            if np.isinf(result):  # there was no move
                 work.nodes[0] += 1
                 result = -work.rule[WON] if maximise else work.rule[WON]
         if ply == 1:
@@ -250,7 +250,7 @@ def value(work: Work, mover: int, depth: int, alpha: float, beta: float, prune: 
 
 @njit(cache=True)
 def _mark(board: Array, geometry: Array, start: int, end: int, what: int) -> None:
-    """Put something on the squares between two squares of a queen's line."""
+    """Fill the squares between two squares of a queen's line."""
     down = geometry[ROW, end] - geometry[ROW, start]
     right = geometry[COLUMN, end] - geometry[COLUMN, start]
     step = (end - start) // max(abs(down), abs(right))
@@ -262,16 +262,17 @@ def _mark(board: Array, geometry: Array, start: int, end: int, what: int) -> Non
 def _answer(
     work: Work, reply: int, listed: Array, begin: int, end: int, floor: float, bounds: Array
 ) -> None:
-    """Lower the bounds of an amazon's moves to their value after a reply, where it is legal.
+    """Lower the bounds of an amazon's moves to their values after a reply, where that is legal.
 
-    The amazon is off the board while the reply is made. Then its moves are made on what is left: a
-    move that the reply would have to cross leaves that reply illegal, and keeps its bound.
+    The reply is made with the amazon off the board; then its moves are made in the resulting
+    position. If the reply would have to cross a move, it is illegal after that move, whose bound
+    stays.
 
     Args:
-        listed: the moves of player 0 in the order of ``generate``.
-        begin, end: which of them are the amazon's.
-        floor: moves whose bound does not exceed it are left out.
-        bounds: of the value of each move.
+        listed: player 0's moves, in the order of ``generate``.
+        begin, end: the range of the amazon's moves.
+        floor: the value below which bounds need not be improved.
+        bounds: upper bounds of the moves' values.
     """
     board, where, lines, geometry = work.board, work.where, work.lines, work.geometry
     units, changes, rule, found = work.units, work.changes, work.rule, work.found
@@ -285,7 +286,7 @@ def _answer(
         others, their_states = survey(where, lines, geometry, units, changes)
         stations(where, geometry, OTHER, found)
         posts = stations(where, geometry, OWN, found)
-        # The lines do not know of these marks, so they change no value.
+        # The lines do not contain these marks, so no value changes.
         _mark(board, geometry, reply >> 20, reply >> 10 & 1023, ARROW)
         _mark(board, geometry, reply >> 10 & 1023, reply & 1023, ARROW)
         placed = mobility = states = 0
@@ -315,7 +316,7 @@ def _answer(
 
 @njit(cache=True)
 def _by_amazon(listed: Array, owners: Array, begins: Array) -> None:
-    """Write which amazon in the list each move is of, and where the moves of each begin and end."""
+    """Write the amazon of each move, and the range of each amazon's moves."""
     owner = -1
     for number in range(len(listed)):
         if number == 0 or listed[number] >> 20 != listed[number - 1] >> 20:
@@ -327,7 +328,7 @@ def _by_amazon(listed: Array, owners: Array, begins: Array) -> None:
 
 @njit(cache=True)
 def _rank(best: Array, worth: float) -> None:
-    """Put a value among the best, which are in falling order, if it is one of them."""
+    """Insert a value into the best ones, in descending order, if it is large enough."""
     place = len(best) - 1
     if worth > best[place]:
         while place > 0 and best[place - 1] < worth:
@@ -368,7 +369,7 @@ def _two_plies(work: Work, top: int, count: int) -> None:
             amazon = make(board, where, lines, geometry, OWN, move)
             worth = _last(work, OTHER, REPLY, floor, np.inf, PRUNE, -worth)
             unmake(board, where, lines, geometry, OWN, move, amazon)
-            if worth > floor and work.best[1, 0] > 0:  # what answers this best may refute others
+            if worth > floor and work.best[1, 0] > 0:  # it may refute other moves
                 _remember(killers, REPLY, work.best[1, 1])
         moves[0, rank], values[rank] = move, worth
         _rank(best, worth)
@@ -376,10 +377,11 @@ def _two_plies(work: Work, top: int, count: int) -> None:
 
 @njit(cache=True)
 def root(work: Work, depth: int, top: int, prune: bool) -> int:
-    """Value each move of player 0 into ``values``, beside ``moves[0]``; return how many there are.
+    """Write the value of each move of player 0 to ``values``, beside ``moves[0]``; return their
+    number.
 
-    The ``top`` best values are exact, as is every value equal to one of them; the others are
-    upper bounds below them.
+    The ``top`` best values are exact, as are values equal to one of them; the others are upper
+    bounds below them.
     """
     moves, values = work.moves, work.values
     board, where, lines, geometry = work.board, work.where, work.lines, work.geometry
@@ -391,7 +393,7 @@ def root(work: Work, depth: int, top: int, prune: bool) -> int:
         _two_plies(work, top, count)
         return count
     best = np.empty(top, np.float64)
-    # First passes at lower depths put the moves into an order in which few have to be looked at.
+    # Passes at lower depths sort the moves, so that the last pass visits few.
     first = 1 if prune else depth
     for pass_depth in range(first, depth + 1):
         if pass_depth == 1:
@@ -417,7 +419,7 @@ def root(work: Work, depth: int, top: int, prune: bool) -> int:
 
 @njit(cache=True)
 def swap(board: Array, where: Array) -> None:
-    """Let the players change places: who was 0 is 1."""
+    """Swap the players."""
     for square in range(board.shape[0]):
         if board[square] == 1 or board[square] == 2:
             board[square] = 3 - board[square]
@@ -427,9 +429,10 @@ def swap(board: Array, where: Array) -> None:
 
 @njit(cache=True)
 def rollout(work: Work, depth: int, seed: int) -> bool:
-    """Play on with player 1 to move, each by its own search of ``depth``; return whether 0 wins.
+    """Play out a position with player 1 to move, each move by a search of ``depth``; return whether
+    0 wins.
 
-    Equal moves are drawn at random from ``seed``.  The board is changed.
+    Ties are broken at random from ``seed``.  The board is modified.
     """
     np.random.seed(seed)
     board, where, values = work.board, work.where, work.values

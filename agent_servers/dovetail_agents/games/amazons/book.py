@@ -1,9 +1,8 @@
-"""The opening book of Amazons on 8 x 8: a move for each of some early positions, one a line of
-text.
+"""The opening book of Amazons on 8 x 8: the move in each of some early positions, one per line.
 
-A line has the squares of a position row by row, 1 for the amazons of the side to move, 2 for the
-other's and 3 for arrows, and the number of the move.  Of a position and its mirror images it has
-one.  ``build`` makes it.
+A line contains the squares of a position row by row (1 for amazons of the side to move, 2 for the
+other's, 3 for arrows) and the number of the move.  Mirror images share a line.  ``build`` creates
+the book.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ SQUARES = SIDE * SIDE
 
 
 def _images() -> list[Array]:
-    """Return for each of the eight images of a board the square that goes to each place."""
+    """Return the source square of each square, for the eight images of a board."""
     squares: Array = np.arange(SQUARES).reshape(SIDE, SIDE)
     turned = [np.rot90(squares, turn) for turn in range(4)]
     return [each.ravel() for grid in turned for each in (grid, grid[:, ::-1])]
@@ -31,13 +30,13 @@ IMAGES = _images()
 
 
 def seen(planes: Any) -> Array:
-    """Return the squares of a board, shape (SQUARES,), as the side to move observes it."""
+    """Return the squares of a board, shape (SQUARES,), from the view of the side to move."""
     marks: Array = np.array([1, 2, 3], np.int8)
     return marks @ np.asarray(planes, np.int8).reshape(3, -1)
 
 
 def image(squares: Array) -> tuple[str, Array]:
-    """Return what a position and its mirror images share, and which square goes to each place."""
+    """Return the key of a position and its mirror images, and the source square of each square."""
     return min(
         (("".join(map(str, squares[places].tolist())), places) for places in IMAGES),
         key=lambda each: each[0],
@@ -45,13 +44,13 @@ def image(squares: Array) -> tuple[str, Array]:
 
 
 def moved(action: int, places: Array) -> int:
-    """Return the number of a move with each of its squares replaced."""
+    """Return the number of a move after mapping its squares."""
     source, target, arrow = action // SQUARES**2, action // SQUARES % SQUARES, action % SQUARES
     return int((places[source] * SQUARES + places[target]) * SQUARES + places[arrow])
 
 
 def read(path: Path = BOOK) -> dict[str, int]:
-    """Return the moves in a book by position; none if there is no such file."""
+    """Return a book's moves by position; empty if the file does not exist."""
     if not path.exists():
         return {}
     lines = (line.split() for line in path.read_text("ascii").splitlines())
@@ -59,7 +58,7 @@ def read(path: Path = BOOK) -> dict[str, int]:
 
 
 def look_up(book: dict[str, int], planes: Any) -> int | None:
-    """Return the book's move in a position, as its side to move observes it; None without one."""
+    """Return the book's move in an observed position; None if there is none."""
     squares = seen(planes)
     if squares.size != SQUARES:
         return None

@@ -1,6 +1,6 @@
-"""Build the opening book of Amazons from games that the strongest player plays with itself.
+"""Build the opening book of Amazons from games of the strongest player against itself.
 
-``python -m dovetail_agents.games.amazons.build`` takes some minutes of a processor core.
+``python -m dovetail_agents.games.amazons.build`` takes some minutes of CPU time.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ from dovetail_games.amazons import Amazons, Configuration
 from dovetail_games.amazons.rules import AmazonsBoard, start_position
 
 VARIED = 4
-"""Plies of a game in which one of the best moves is drawn, so that games differ."""
+"""Plies in which one of the best moves is drawn at random, so that games differ."""
 
 
 class Builder:
     """Plays the games of a book.
 
     Args:
-        moves: how many of the best moves by search are played out in a position, and how many
-            replies are followed.
-        games: of each move.
-        seed: of what is drawn.
+        moves: the number of best moves to play out in a position, and of replies to follow.
+        games: the number of games for each move.
+        seed: the seed of random choices.
     """
 
     def __init__(self, moves: int, games: int, seed: int) -> None:
@@ -43,7 +42,7 @@ class Builder:
             player.init(Seat(0, 0, spec))
 
     def best(self, board: AmazonsBoard, player: AmazonsTerritory, count: int) -> list[int]:
-        """Return a player's best moves on a board, no two of which are mirror images."""
+        """Return a player's best moves, no two of them mirror images."""
         self.game.board = board
         planes = self.game.observation(board.mover)
         actions, values = player.considered(planes)
@@ -58,7 +57,7 @@ class Builder:
         return found
 
     def wins(self, board: AmazonsBoard, action: int) -> int:
-        """Return how many games the side to move wins after a move."""
+        """Return the number of games that the side to move wins after a move."""
         won = 0
         for _ in range(self.games):
             played = after(board, action)
@@ -71,8 +70,7 @@ class Builder:
         return won
 
     def lines(self, plies: int, board: AmazonsBoard) -> Iterator[tuple[str, int]]:
-        """Yield a position and those after its best moves by search, each with the move that won
-        most games."""
+        """Yield a position and its likely successors, each with the move that won most games."""
         candidates = self.best(board, self.deep, self.moves)
         chosen = max(candidates, key=lambda action: self.wins(board, action))
         self.game.board = board
@@ -92,10 +90,10 @@ def after(board: AmazonsBoard, action: int) -> AmazonsBoard:
 def main() -> None:
     """Build the book."""
     parser = argparse.ArgumentParser(description="Build the opening book of Amazons.")
-    parser.add_argument("--plies", type=int, default=4, help="to this many plies")
-    parser.add_argument("--moves", type=int, default=3, help="moves tried in each position")
-    parser.add_argument("--games", type=int, default=20, help="games of each move")
-    parser.add_argument("--seed", type=int, default=1, help="of what is drawn")
+    parser.add_argument("--plies", type=int, default=4, help="number of plies")
+    parser.add_argument("--moves", type=int, default=3, help="moves to try in each position")
+    parser.add_argument("--games", type=int, default=20, help="games for each move")
+    parser.add_argument("--seed", type=int, default=1, help="seed of random choices")
     parser.add_argument("--out", type=Path, default=book.BOOK, help="the file")
     given = parser.parse_args()
     board = AmazonsBoard(start_position(book.SIDE, book.SIDE))

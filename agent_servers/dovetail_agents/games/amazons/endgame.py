@@ -1,8 +1,7 @@
-"""Endgames of Amazons, solved: who wins if both sides play perfectly, compiled.
+"""Exact solver for Amazons endgames, compiled.
 
-Each move fills a square, so with few free squares everything can be searched.  Where no free region
-is left to both sides, each plays alone, and the one with more moves wins; such a position is
-counted instead of searched.
+Each move fills a square, so a position with few free squares can be searched completely.  Once no
+free region is shared, the side with more moves of its own wins; those are counted, not searched.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from dovetail_games.amazons.kernels import ARROW, FREE, moves
 
 Array = NDArray[Any]
 LOST, WON, UNKNOWN = 0, 1, -1
-"""The value of a position to the seat to move; ``UNKNOWN`` if the search would be too long."""
+"""Values of a position for the side to move; ``UNKNOWN`` if the search would take too long."""
 BITS = 18
-"""Of a place in the table of positions."""
+"""Bits of an index into the table of positions."""
 POSITIONS = 300_000
-"""Positions that are searched for an answer, by default."""
+"""Default limit of positions per search."""
 _MOVES = 2048
-"""Moves of a position at most; with more there are too many free squares for a solution."""
+"""Maximum moves of a position; with more there are too many free squares to solve it."""
 
 
 @njit(cache=True)
 def _regions(board: Array, rows: int, columns: int, seen: Array, queue: Array) -> Array:
-    """Return how many free squares are in regions beside amazons of no seat, of seat 0, of seat 1
-    and of both."""
+    """Return the free squares in regions next to no amazons, to those of seat 0, of seat 1 and of
+    both."""
     seen[:] = 0
     free = np.zeros(4, np.int64)
     for start in range(rows * columns):
@@ -72,13 +71,13 @@ def _unmake(board: Array, seat: int, move: int) -> None:
 
 @njit(cache=True)
 def longest(board: Array, rows: int, columns: int, seat: int, nodes: Array) -> int:
-    """Return how many moves a seat can make one after another, if the other makes none.
+    """Return the maximum number of consecutive moves of a seat, if the other makes none.
 
     Args:
-        board: int8 [squares], of the rules; left as it was if there is an answer.
-        rows, columns: of the board.
-        seat: that moves.
-        nodes: int64 [1]: how many positions may be searched; counted down.
+        board: int8 [squares], as in the rules; unchanged if there is an answer.
+        rows, columns: the size of the board.
+        seat: the seat that moves.
+        nodes: int64 [1], the number of positions left to search; counted down.
 
     Returns:
         The number, or ``UNKNOWN``.
@@ -100,7 +99,7 @@ def longest(board: Array, rows: int, columns: int, seat: int, nodes: Array) -> i
             if nodes[0] < 0:
                 return UNKNOWN
             tried[ply] = count[ply] = 0
-            if ply + left > best:  # else it cannot get better from here
+            if ply + left > best:  # otherwise no improvement is possible
                 count[ply] = moves(board, rows, columns, seat, found[ply])
                 if count[ply] < 0:
                     return UNKNOWN
@@ -119,7 +118,7 @@ def longest(board: Array, rows: int, columns: int, seat: int, nodes: Array) -> i
 
 @njit(cache=True)
 def _sort(board: Array, rows: int, columns: int, seat: int, found: Array, other: Array) -> None:
-    """Put moves first whose arrow hems in most of the opponent's amazons."""
+    """Sort moves first whose arrow restricts the most of the opponent's amazons."""
     squares, beside = rows * columns, np.zeros(rows * columns, np.int64)
     for square in range(squares):
         if board[square] == 2 - seat:
@@ -140,15 +139,16 @@ def _sort(board: Array, rows: int, columns: int, seat: int, found: Array, other:
 def solve(
     board: Array, rows: int, columns: int, seat: int, nodes: Array, keys: Array, table: Array
 ) -> int:
-    """Return what a position is worth to the seat to move: ``LOST``, ``WON`` or ``UNKNOWN``.
+    """Return the value of a position for the seat to move: ``LOST``, ``WON`` or ``UNKNOWN``.
 
     Args:
-        board: int8 [squares], of the rules; it is not left as it was.
-        rows, columns: of the board.
-        seat: to move.
-        nodes: int64 [1]: how many positions may be searched; counted down.
-        keys: uint64 [5, squares]: random numbers for what stands on a square, and for who moves.
-        table: uint64 [2 ** BITS]: positions and their values; zeros, or of the same board before.
+        board: int8 [squares], as in the rules; modified.
+        rows, columns: the size of the board.
+        seat: the seat to move.
+        nodes: int64 [1], the number of positions left to search; counted down.
+        keys: uint64 [5, squares], random numbers for the contents of squares and the seat to move.
+        table: uint64 [2 ** BITS], positions with their values; zeros, or from a search on the same
+            board size.
     """
     squares, mask = rows * columns, np.uint64((1 << BITS) - 1)
     seen, queue = np.empty(squares, np.int8), np.empty(squares, np.int64)
@@ -163,7 +163,7 @@ def solve(
             key = keys[4, mover]
             for square in range(squares):
                 key ^= keys[board[square], square]
-            # The lowest bit of an entry is the value.
+            # The lowest bit of an entry holds the value.
             entry = table[(key >> np.uint64(1)) & mask]
             if entry | np.uint64(1) == key | np.uint64(1):
                 result, done = int(entry & np.uint64(1)), True
@@ -182,7 +182,7 @@ def solve(
                     if own < 0 or theirs < 0:
                         return UNKNOWN
                     result, done = int(own > theirs), True
-        elif result == LOST:  # the reply cannot save the other
+        elif result == LOST:  # the reply cannot save the other seat
             result, done = WON, True
         if not done:
             if tried[ply] < count[ply]:
@@ -206,11 +206,11 @@ def solve(
 
 
 class Endgame:
-    """Solves positions of one size of board.
+    """Solves positions of one board size.
 
     Args:
-        rows, columns: of the board.
-        positions: that are searched for an answer.
+        rows, columns: the size of the board.
+        positions: the maximum number of positions per search.
     """
 
     def __init__(self, rows: int, columns: int, positions: int = POSITIONS) -> None:
@@ -225,8 +225,9 @@ class Endgame:
 
         Args:
             board: int8 [squares], as in ``dovetail_games.amazons.kernels``.
-            seat: to move.
-            nodes: int64 [1]: positions that may be searched, counted down; else its own number.
+            seat: the seat to move.
+            nodes: int64 [1], the number of positions left to search, counted down; None for the
+                default.
         """
         left = np.array([self.positions]) if nodes is None else nodes
         arguments = board.copy(), self.rows, self.columns, seat, left, self._keys, self._table
@@ -235,10 +236,10 @@ class Endgame:
     def values(
         self, board: Array, seat: int, actions: Sequence[int], enough: int | None = None
     ) -> list[int]:
-        """Return what moves of a seat are worth to it, in their order; see ``value``.
+        """Return the values of a seat's moves for that seat, in order; see ``value``.
 
-        All of them together may search ``positions`` positions. The moves after the first that is
-        worth ``enough`` are left out.
+        All of them together search at most ``positions`` positions. The list ends at the first move
+        worth ``enough``.
         """
         left = np.array([self.positions])
         values: list[int] = []

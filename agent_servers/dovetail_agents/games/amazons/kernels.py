@@ -1,12 +1,12 @@
-"""Positions of Amazons and their values, compiled; ``alpha_beta`` searches them.
+"""Positions of Amazons and their evaluation, compiled; ``alpha_beta`` searches them.
 
-A board is an int8 array with a border of one square: 0 free, 1 and 2 amazons of player 0 and 1, 3
+A board is an int8 array with a border of one square: 0 free, 1 and 2 amazons of players 0 and 1, 3
 an arrow, 4 the border. A move is ``source << 20 | target << 10 | arrow`` in squares of that array.
-Player 0 is who searches; all values are that player's.
+Player 0 is the searching player; all values are that player's.
 
-Of the positions that a search values, most differ from another by where one amazon stands and by
-one arrow. So the others are surveyed once, and what the amazon and the arrow take from them is
-found by looking out from their squares.
+Most positions in a search differ from another one only in one amazon and one arrow. So the other
+amazons are surveyed once, and the effect of the amazon and the arrow on them is found by looking
+out from their squares.
 """
 
 from __future__ import annotations
@@ -21,65 +21,64 @@ from dovetail_games.amazons.kernels import ALL, ahead, behind
 
 Array = NDArray[Any]
 Free = tuple[int, int, int, int, int, int, int, int]
-"""How many squares are free in each direction."""
+"""Number of free squares in each direction."""
 
 OWN: Any = np.int64(0)
 OTHER: Any = np.int64(1)
-"""Players.  Numba compiles a function again for each plain number that it is called with."""
+"""Players.  Numba compiles a function again for each plain integer that it is called with."""
 FREE, ARROW = 0, 3
 FEATURES = 12
 DIVISOR, WON, FULL = FEATURES, FEATURES + 1, FEATURES + 2
 KILLERS = 8
-"""Moves that refuted a sibling, tried first."""
+"""Moves that refuted a sibling, to be tried first."""
 LINE = 16
-"""The longest line of play that is kept."""
+"""Maximum length of the line of best play."""
 DIRECTIONS, CORNER, QUADRANT, NEIGHBOURS, ROW, COLUMN, FALLING = range(7)
-"""The rows of ``Work.geometry``."""
+"""Rows of ``Work.geometry``."""
 HALF = 32
-"""The bits of a player's mobility."""
+"""Bits per player of a mobility."""
 FIELD = 10
-"""The bits of each number of amazons in states."""
+"""Bits per count of amazons in states."""
 
 
 class Work(NamedTuple):
-    """A position and what its search writes.
+    """A position and the scratch arrays of its search.
 
-    Mobility is held as two numbers in one, of player 0 and, above it, of player 1; states as six:
-    how many amazons have one direction, are unhindered and are trapped, of either player. ``units``
-    and ``changes`` are notes of ``survey``, zero but where amazons stand: one square of mobility of
-    the amazon's player, and what it adds to the states if a neighbour is taken, then if one more
-    is.
+    A mobility packs two numbers, of player 0 in the low bits and of player 1 above. States pack
+    six: the numbers of amazons with one free direction, unhindered and trapped, for either player.
+    ``survey`` fills ``units`` and ``changes`` on squares with amazons: the packed unit of mobility
+    of the amazon's player, and the changes to the states when a neighbour is taken, and then
+    another one.
     """
 
     board: Array
     """int8 [squares]."""
     where: Array
-    """int32 [2, amazons]: the squares of each player's amazons; -1 where there is none."""
+    """int32 [2, amazons]: the squares of each player's amazons; -1 for an amazon off the board."""
     lines: Array
-    """int64 [4, rows + columns]: the board once more, as the environment's ``blocked`` returns
-    it."""
+    """int64 [4, rows + columns]: the board as lines, as from the environment's ``blocked``."""
     geometry: Array
-    """int32 [7, squares]: the eight directions; then of each square: 1 for a corner, its quadrant
-    or -1, how many neighbours it has, its row and column, and which falling diagonal it is on."""
+    """int32 [7, squares]: the eight directions; then for each square: 1 for a corner, its quadrant
+    or -1, its number of neighbours, its row and column, and its falling diagonal."""
     rule: Array
-    """float64: the twelve weights, what divides mobility, the value of a won game, and 1 if
-    mobility counts arrows too."""
+    """float64: the twelve weights, the divisor of mobility, the value of a won game, and 1 if
+    mobility includes arrows."""
     killers: Array
     """int64 [plies, KILLERS]."""
     moves: Array
     """int64 [plies, moves]."""
     values: Array
-    """float64 [moves]: of the moves at ply 0."""
+    """float64 [moves]: values of the moves at ply 0."""
     found: Array
-    """float64 [FEATURES]: the features of the position that was valued last."""
+    """float64 [FEATURES]: features of the latest position evaluated."""
     units: Array
     """int64 [squares]."""
     changes: Array
     """int64 [2, squares]."""
     best: Array
-    """int64 [plies, 1 + LINE]: from each ply on the line of best play, its length first."""
+    """int64 [plies, 1 + LINE]: the line of best play from each ply, preceded by its length."""
     nodes: Array
-    """int64 [1]: how many positions were valued."""
+    """int64 [1]: number of positions evaluated."""
 
 
 # -- the board and its lines -----------------------------------------------------------------------
@@ -87,7 +86,7 @@ class Work(NamedTuple):
 
 @njit(cache=True)
 def switch(lines: Array, geometry: Array, square: int) -> None:
-    """Make a free square of the lines one that is not, or the other way round."""
+    """Toggle a square of the lines between free and occupied."""
     row, column = geometry[ROW, square], geometry[COLUMN, square]
     upright = 2 << row
     lines[0, row] ^= 2 << column
@@ -98,7 +97,7 @@ def switch(lines: Array, geometry: Array, square: int) -> None:
 
 @njit(cache=True)
 def prepare(work: Work) -> None:
-    """Derive the lines from the board."""
+    """Compute the lines from the board."""
     lines, geometry = work.lines, work.geometry
     lines[:] = ALL
     for square in range(work.board.shape[0]):
@@ -108,7 +107,7 @@ def prepare(work: Work) -> None:
 
 @njit(cache=True)
 def move_amazon(board: Array, where: Array, mover: int, move: int) -> int:
-    """Make a move on the board alone; return which amazon it was."""
+    """Make a move on the board only; return the index of the amazon."""
     source, target, arrow = move >> 20, move >> 10 & 1023, move & 1023
     number = 0
     while where[mover, number] != source:
@@ -122,7 +121,7 @@ def move_amazon(board: Array, where: Array, mover: int, move: int) -> int:
 
 @njit(cache=True)
 def make(board: Array, where: Array, lines: Array, geometry: Array, mover: int, move: int) -> int:
-    """Make a move; return which amazon it was."""
+    """Make a move; return the index of the amazon."""
     switch(lines, geometry, move >> 20)
     switch(lines, geometry, move >> 10 & 1023)
     switch(lines, geometry, move & 1023)
@@ -146,7 +145,7 @@ def unmake(
 
 @njit(cache=True)
 def _clear(lines: Array, geometry: Array, source: int, target: int) -> bool:
-    """Return whether a queen's line from one square to another is free, its end included."""
+    """Return whether a queen's line from one square to another is free, including its end."""
     row, column = geometry[ROW, source], geometry[COLUMN, source]
     down, right = geometry[ROW, target] - row, geometry[COLUMN, target] - column
     if down == 0:
@@ -166,7 +165,7 @@ def _clear(lines: Array, geometry: Array, source: int, target: int) -> bool:
 
 @njit(cache=True)
 def legal(board: Array, lines: Array, geometry: Array, mover: int, move: int) -> bool:
-    """Return whether a move that was legal elsewhere is legal here."""
+    """Return whether a move that was legal in another position is legal here."""
     source, target, arrow = move >> 20, move >> 10 & 1023, move & 1023
     if board[source] != mover + 1 or not _clear(lines, geometry, source, target):
         return False
@@ -178,7 +177,7 @@ def legal(board: Array, lines: Array, geometry: Array, mover: int, move: int) ->
 
 @njit(cache=True)
 def generate(work: Work, mover: int, ply: int) -> int:
-    """Write the mover's moves at a ply; return how many there are."""
+    """Write the mover's moves at a ply; return their number."""
     board, directions, out = work.board, work.geometry[DIRECTIONS], work.moves[ply]
     count = 0
     for number in range(work.where.shape[1]):
@@ -205,8 +204,8 @@ def generate(work: Work, mover: int, ply: int) -> int:
 
 @njit(inline="always")
 def _look(lines: Array, geometry: Array, square: int) -> Free:
-    """Return how many squares are free in each direction."""
-    at = np.uintp(square)  # unsigned: else each access asks whether it counts from the end
+    """Return the number of free squares in each direction."""
+    at = np.uintp(square)  # unsigned, so that no access checks for negative indices
     row, column = geometry[ROW, at], geometry[COLUMN, at]
     along, down = lines[0, np.uintp(row)], lines[1, np.uintp(column)]
     falling, rising = lines[2, np.uintp(geometry[FALLING, at])], lines[3, np.uintp(row + column)]
@@ -218,8 +217,7 @@ def _look(lines: Array, geometry: Array, square: int) -> Free:
 
 @njit(inline="always")
 def _count(free: Free) -> tuple[int, int]:
-    """Return how many squares are free in all directions, and in how many directions there are
-    any."""
+    """Return the number of free squares in all directions, and of directions with any."""
     reach = ways = 0
     for each in free:
         reach += each
@@ -229,7 +227,7 @@ def _count(free: Free) -> tuple[int, int]:
 
 @njit(cache=True)
 def whole_reach(board: Array, where: Array, geometry: Array) -> int:
-    """Return the mobility of both players where whole moves count, queen and arrow together."""
+    """Return the mobility of both players in whole moves, queen move and arrow together."""
     directions = geometry[DIRECTIONS]
     count = 0
     for player in range(2):
@@ -253,28 +251,28 @@ def whole_reach(board: Array, where: Array, geometry: Array) -> int:
 
 @njit(cache=True)
 def _state(player: int, ways: int, neighbours: int) -> int:
-    """Return what an amazon with ``ways`` free neighbours adds to the states."""
+    """Return the states of an amazon with ``ways`` free neighbours."""
     lone, unhindered, trapped = int(ways == 1), int(ways == neighbours), int(ways == 0)
     return (lone | unhindered << 2 * FIELD | trapped << 4 * FIELD) << player * FIELD
 
 
 @njit(inline="always")
 def _post(geometry: Array, posts: int, square: int) -> int:
-    """Add an amazon to a player's posts: the quadrants with one bit by bit; above, how many in
-    corners."""
+    """Add an amazon to a player's posts: one bit per occupied quadrant, with the count of corners
+    above."""
     return int(posts + (geometry[CORNER, square] << 8) | 1 << (geometry[QUADRANT, square] + 1))
 
 
 @njit(inline="always")
 def _write_posts(found: Array, player: int, posts: int) -> None:
-    """Write the features of where a player's amazons stand."""
+    """Write the features for the squares of a player's amazons."""
     found[2 + player] = (posts >> 8) / 4.0
     found[10 + player] = 1.0 if posts >> 1 & 15 == 15 else 0.0
 
 
 @njit(cache=True)
 def stations(where: Array, geometry: Array, player: int, found: Array) -> int:
-    """Write the features of where a player's amazons stand; return its posts."""
+    """Write the features for the squares of a player's amazons; return its posts."""
     posts = 0
     for number in range(where.shape[1]):
         square = where[player, number]
@@ -288,7 +286,7 @@ def stations(where: Array, geometry: Array, player: int, found: Array) -> int:
 def stand(
     lines: Array, geometry: Array, units: Array, changes: Array, player: int, square: int
 ) -> tuple[int, int]:
-    """Return the mobility and state of an amazon on a square; note what ``shadow`` needs of it."""
+    """Return the mobility and state of an amazon on a square; record data for ``shadow``."""
     reach, ways = _count(_look(lines, geometry, square))
     neighbours = geometry[NEIGHBOURS, square]
     state, less = _state(player, ways, neighbours), _state(player, ways - 1, neighbours)
@@ -302,8 +300,7 @@ def stand(
 def survey(
     where: Array, lines: Array, geometry: Array, units: Array, changes: Array
 ) -> tuple[int, int]:
-    """Return the queen mobility and the states of a position; note what ``shadow`` needs to
-    know."""
+    """Return the queen mobility and the states of a position; record data for ``shadow``."""
     units[:] = 0
     changes[:] = 0
     mobility = states = 0
@@ -321,9 +318,9 @@ def survey(
 def shadow(
     lines: Array, geometry: Array, units: Array, changes: Array, square: int
 ) -> tuple[int, int]:
-    """Return what something on a free square takes from the mobility and adds to the states.
+    """Return the loss of mobility and the change of states if a free square is taken.
 
-    An amazon that is seen from the square loses it and the free squares behind it.
+    An amazon that sees the square loses it and the free squares behind it.
     """
     width = geometry[DIRECTIONS, 6]
     a, b, c, d, e, f, g, h = _look(lines, geometry, square)
@@ -344,8 +341,8 @@ def shadow(
 
 @njit(inline="always")
 def exchange(geometry: Array, changes: Array, square: int) -> None:
-    """Exchange what the amazons beside a square would change for what they would after one more
-    neighbour is taken, or back."""
+    """Swap the changes of amazons next to a square for those after one more taken square, or
+    back."""
     for each in range(8):
         at = np.uintp(square + geometry[DIRECTIONS, each])
         changes[0, at], changes[1, at] = changes[1, at], changes[0, at]
@@ -361,7 +358,7 @@ def lift(work: Work, mover: int, number: int, square: int) -> None:
 
 @njit(inline="always")
 def put_back(work: Work, mover: int, number: int, square: int) -> None:
-    """Put an amazon back that was lifted."""
+    """Put a lifted amazon back."""
     work.board[square] = mover + 1
     work.where[mover, number] = square
     switch(work.lines, work.geometry, square)
@@ -369,8 +366,7 @@ def put_back(work: Work, mover: int, number: int, square: int) -> None:
 
 @njit(inline="always")
 def place(work: Work, mover: int, number: int, target: int, posts: int) -> tuple[int, int]:
-    """Put an amazon that was lifted on a free square; return what it adds to mobility and
-    states."""
+    """Place a lifted amazon on a free square; return the changes of mobility and states."""
     geometry, changes = work.geometry, work.changes
     loss, change = shadow(work.lines, geometry, work.units, changes, target)
     reach, state = stand(work.lines, geometry, work.units, changes, mover, target)
@@ -384,7 +380,7 @@ def place(work: Work, mover: int, number: int, target: int, posts: int) -> tuple
 
 @njit(inline="always")
 def displace(work: Work, target: int) -> None:
-    """Take an amazon that was placed off its square again."""
+    """Remove a placed amazon from its square."""
     changes = work.changes
     exchange(work.geometry, changes, target)
     changes[0, target] = changes[1, target] = work.units[target] = 0
@@ -394,7 +390,7 @@ def displace(work: Work, target: int) -> None:
 
 @njit(cache=True)
 def weigh(rule: Array, found: Array, mover: int, mobility: int, states: int) -> float:
-    """Return the value of a position to player 0: of a game that is over, or by its features."""
+    """Return the value of a position for player 0, from the game's result or from its features."""
     first, second = mobility & ((1 << HALF) - 1), mobility >> HALF
     found[0], found[1] = min(1.0, first / rule[DIVISOR]), min(1.0, second / rule[DIVISOR])
     for number in range(6):
@@ -411,12 +407,12 @@ def weigh(rule: Array, found: Array, mover: int, mobility: int, states: int) -> 
 
 @njit(cache=True)
 def highest(work: Work, mover: int) -> float:
-    """Return a value, as the mover sees it, that no move of it can exceed.
+    """Return an upper bound, for the mover, of the values of all its moves.
 
-    A move takes two squares, so an opponent with an amazon that has three beside it is not beaten
-    by it. Short of that no feature exceeds one, or where there are more than four amazons their
-    quarter. The terms are added in the order of ``weigh``, so rounding cannot put a value above the
-    sum.
+    A move takes two squares, so an opponent with an amazon that has three free neighbours is not
+    beaten by it. Short of a win, no feature exceeds one, or a quarter of the number of amazons if
+    there are more than four. The terms are added in the order of ``weigh``, so rounding cannot lift
+    a value above the bound.
     """
     where = work.where
     for number in range(where.shape[1]):
@@ -433,7 +429,7 @@ def highest(work: Work, mover: int) -> float:
 
 @njit(cache=True)
 def evaluate(work: Work, mover: int) -> float:
-    """Return the value of a position to player 0, and write its features."""
+    """Return the value of a position for player 0, and write its features."""
     board, where, geometry = work.board, work.where, work.geometry
     mobility, states = survey(where, work.lines, geometry, work.units, work.changes)
     if work.rule[FULL] > 0:

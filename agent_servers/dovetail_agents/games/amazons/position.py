@@ -1,4 +1,4 @@
-"""A position of Amazons to be searched and valued, by the compiled ``kernels``."""
+"""Positions of Amazons, to be searched and evaluated by the compiled ``kernels``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST_LINE = kernels.LINE
 
 
 class AmazonsGeometry:
-    """Tables of a size of board, for the features."""
+    """Tables for the features, for one board size."""
 
     def __init__(self, rows: int, columns: int) -> None:
         self.rows, self.columns, self.width = rows, columns, columns + 2
@@ -42,20 +42,20 @@ class AmazonsGeometry:
         self.table = table
 
     def inside(self, square: int) -> int:
-        """Return the number of a bordered square on the board itself."""
+        """Convert a square of the bordered array to a square of the board."""
         return (square // self.width - 1) * self.columns + square % self.width - 1
 
     def bordered(self, square: int) -> int:
-        """Return the number of a square in the array with the border."""
+        """Convert a square of the board to a square of the bordered array."""
         return (square // self.columns + 1) * self.width + square % self.columns + 1
 
 
 class AmazonsPosition:
-    """A position as the player to move sees it: it is player 0.
+    """A position from the view of the player to move, who is player 0.
 
     Args:
         planes: shape (3, rows, columns): own amazons, the opponent's, arrows.
-        geometry: of this size of board.
+        geometry: the tables for this board size.
     """
 
     def __init__(self, planes: Array, geometry: AmazonsGeometry) -> None:
@@ -80,18 +80,18 @@ class AmazonsPosition:
         return other
 
     def play(self, move: int, player: int = 0) -> None:
-        """Make a move of a player, in the kernels' form."""
+        """Make a player's move, in the kernels' form."""
         kernels.move_amazon(self.board, self.where, player, move)
 
     def action(self, move: int) -> int:
-        """Return the environment's number of a move."""
+        """Return the environment's number of a move in the kernels' form."""
         inside = self.geometry.inside
         size = self.geometry.rows * self.geometry.columns
         source, target, arrow = move >> 20, move >> 10 & 1023, move & 1023
         return (inside(source) * size + inside(target)) * size + inside(arrow)
 
     def move(self, action: int) -> int:
-        """Return the kernels' form of an action."""
+        """Return an action as a move in the kernels' form."""
         bordered = self.geometry.bordered
         size = self.geometry.rows * self.geometry.columns
         source, target, arrow = action // size**2, action // size % size, action % size
@@ -99,10 +99,10 @@ class AmazonsPosition:
 
 
 class AmazonsSearch:
-    """Searches positions of one size with one evaluation.
+    """Searches positions of one board size with one evaluation.
 
     Args:
-        weights: of the twelve features; may be changed in place between searches.
+        weights: the weights of the twelve features; may be changed in place between searches.
         divisor: the mobility that counts as 1.
         full: whether mobility counts whole moves instead of queen moves.
         won: the value of a won game.
@@ -118,16 +118,16 @@ class AmazonsSearch:
 
     @property
     def nodes(self) -> int:
-        """Positions that were evaluated so far."""
+        """Number of positions evaluated so far."""
         return int(self._nodes[0])
 
     def work(self, position: AmazonsPosition) -> kernels.Work:
-        """Return a position for the kernels, with what its search writes."""
+        """Return a position for the kernels, with scratch arrays for a search."""
         self._rule[:FEATURES] = self.weights
         self._killers[:] = 0
         geometry = position.geometry
         reach = 4 * max(geometry.rows, geometry.columns)
-        most = position.where.shape[1] * reach * reach  # targets of each amazon, arrows of each
+        most = position.where.shape[1] * reach * reach  # amazons x targets x arrows
         if self._moves.shape[1] < most:
             self._moves = np.zeros((LONGEST_LINE, most), np.int64)
         squares = len(position.board)
@@ -150,28 +150,28 @@ class AmazonsSearch:
         return work
 
     def value(self, position: AmazonsPosition, mover: int = 0) -> tuple[float, Array]:
-        """Return the value of a position to player 0, and its features."""
+        """Return the value of a position for player 0, and its features."""
         work = self.work(position)
         return float(kernels.evaluate(work, mover)), work.found
 
     def root(
         self, position: AmazonsPosition, depth: int, top: int = 1, *, prune: bool = True
     ) -> tuple[Array, Array]:
-        """Return player 0's moves and their values; the ``top`` best are exact, the rest bounds
-        below."""
+        """Return player 0's moves and values: the ``top`` best are exact, others upper bounds."""
         work = self.work(position)
         count = alpha_beta.root(work, depth, top, prune)
         return work.moves[0, :count].copy(), work.values[:count]
 
     def line(self, position: AmazonsPosition, mover: int, depth: int) -> tuple[float, list[int]]:
-        """Return the value to player 0 at full window, and the moves of best play."""
+        """Return the value for player 0 with a full window, and the line of best play."""
         work = self.work(position)
         worth = alpha_beta.value(work, mover, depth, -np.inf, np.inf, True)
         length = int(work.best[1, 0])
         return float(worth), work.best[1, 1 : 1 + length].tolist()
 
     def wins(self, position: AmazonsPosition, move: int, depth: int, seed: int) -> bool:
-        """Return whether player 0 wins after a move if both play on by searches of ``depth``."""
+        """Return whether player 0 wins after a move, with both sides playing by searches of
+        ``depth``."""
         after = position.copy()
         after.play(move)
         won: bool = alpha_beta.rollout(self.work(after), depth, seed)

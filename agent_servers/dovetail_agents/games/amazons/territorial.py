@@ -32,10 +32,9 @@ class AmazonsTerritoryParameters(Struct, frozen=True, forbid_unknown_fields=True
 class AmazonsTerritory(Agent[AmazonsTerritoryParameters]):
     """Amazons by alpha-beta over territory: the squares that each side reaches first.
 
-    Territory is counted by queen's and by king's moves (t1 and t2 of Lieberum 2005, with his c1 and
-    c2); the more squares are in dispute, the more the others count beside t1.  It plays the
-    environment ``amazons`` with whole moves as actions, on any board; equal moves are drawn at
-    random.
+    Territory counts queen's and king's moves (t1 and t2 of Lieberum 2005, with his c1 and c2); the
+    more squares are in dispute, the higher the weight of the terms other than t1.  It plays the
+    environment ``amazons`` with whole moves as actions, on any board; ties are broken at random.
     """
 
     name = "amazons-territory"
@@ -67,7 +66,8 @@ class AmazonsTerritory(Agent[AmazonsTerritoryParameters]):
         return pick(actions, values, decision.rng)
 
     def considered(self, planes: Any) -> tuple[list[int], list[float]]:
-        """Return the moves in a position and their values; all but the highest may be bounds."""
+        """Return the moves in a position with their values, all but the highest of which may be
+        bounds."""
         position = AmazonsPosition(np.asarray(planes), self._geometry)
         work = self._search.work(position)
         count = territory.search(work, self.parameters.depth > 1)

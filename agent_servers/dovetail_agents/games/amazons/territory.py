@@ -1,8 +1,8 @@
-"""Amazons by territory: which squares each side reaches first, by queen's and by king's moves.
+"""Territory in Amazons: the squares that each side reaches first, by queen's and by king's moves.
 
 The features are those of Lieberum (2005), after Müller and Tegos (2002): t1 and t2 count the
-squares that a side reaches in fewer moves of a queen and of a king, c1 and c2 say how much nearer
-it is.
+squares that a side reaches in fewer moves of a queen and of a king, c1 and c2 measure how much
+nearer it is.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from dovetail_agents.games.amazons.kernels import (
 )
 
 FAR = 60
-"""The distance of a square that a side cannot reach."""
+"""Distance of a square that a side cannot reach."""
 FIRST = 0.2
-"""The worth to the side to move of a square that both reach in as many moves; a value of ours."""
+"""Value for the side to move of a square equally near to both; our own choice."""
 WON = 1000.0
-"""Above the values of all positions that are not over."""
+"""Larger than all values of positions that are not over."""
 HALVES: Array = 0.5 ** np.arange(FAR + 1)
 
 
 @njit(cache=True)
 def distances(board: Array, amazons: Array, geometry: Array, king: bool, found: Array) -> None:
-    """Write how many moves of a queen, or of a king, a side's nearest amazon needs to each square.
+    """Write each square's distance from a side's nearest amazon, in moves of a queen or a king.
 
     Args:
         board: int8, shape (squares,), with a border.
-        amazons: int32: the squares of the side; -1 where there is none.
+        amazons: int32, the squares of the side's amazons; -1 for one off the board.
         geometry: see ``Work``.
         king: whether a move is one square long.
-        found: int64, shape (squares,), written; FAR where no amazon comes.
+        found: int64, shape (squares,), written; FAR for unreachable squares.
     """
     found[:] = FAR
     queue = np.empty(found.shape[0], np.int64)
@@ -55,7 +55,7 @@ def distances(board: Array, amazons: Array, geometry: Array, king: bool, found: 
         moves = found[queue[at]] + 1
         for each in range(8):
             square = queue[at] + geometry[DIRECTIONS, each]
-            # From a square that is nearer, those behind it are not farther than from here.
+            # Squares behind a nearer one are at least as near from there.
             while board[square] == FREE and found[square] >= moves:
                 if found[square] > moves:
                     found[square] = moves
@@ -69,10 +69,10 @@ def distances(board: Array, amazons: Array, geometry: Array, king: bool, found: 
 
 @njit(cache=True)
 def features(work: Work, mover: int, found: Array) -> None:
-    """Write t1, t2, c1, c2 as player 0 sees them, and the share of free squares in dispute.
+    """Write t1, t2, c1, c2 for player 0, and the share of free squares in dispute.
 
-    A square is in dispute by how alike the moves of a queen are that both sides need to reach it:
-    2 to the power of minus the difference (Lieberum's w, here divided by the free squares).
+    A square is in dispute to the degree 2^-d, where d is the difference between both sides'
+    distances in queen's moves (Lieberum's w, here divided by the number of free squares).
 
     Args:
         work: a position.
@@ -118,8 +118,7 @@ def _moves(work: Work, side: int) -> bool:
 
 @njit(cache=True)
 def evaluate(work: Work, mover: int, found: Array) -> float:
-    """Return the value to player 0: t1 where nothing is in dispute, the mean of the four where all
-    is."""
+    """Return the value for player 0: from t1 if nothing is in dispute to the mean of all terms."""
     if not _moves(work, mover):
         return float(WON if mover == OTHER else -WON)
     features(work, mover, found)
@@ -129,7 +128,7 @@ def evaluate(work: Work, mover: int, found: Array) -> float:
 
 @njit(cache=True)
 def _after(work: Work, mover: int, move: int, found: Array) -> float:
-    """Return the value of the position after a move."""
+    """Return the value after a move."""
     number = move_amazon(work.board, work.where, mover, move)
     worth = evaluate(work, 1 - mover, found)
     _take_back(work, mover, move, number)
@@ -147,8 +146,11 @@ def _take_back(work: Work, mover: int, move: int, number: int) -> None:
 
 @njit(cache=True)
 def _worst(work: Work, floor: float, found: Array) -> float:
-    """Return the value after the opponent's best reply; a bound above it if that is at most
-    ``floor``. Replies that refuted other moves are tried first."""
+    """Return the value after the opponent's best reply, or if that is at most ``floor``, an upper
+    bound.
+
+    Replies that refuted other moves are tried first.
+    """
     count = generate(work, OTHER, 1)
     replies, killers = work.moves[1], work.killers[1]
     if count == 0:
@@ -173,11 +175,11 @@ def _worst(work: Work, floor: float, found: Array) -> float:
 
 @njit(cache=True)
 def search(work: Work, replies: bool) -> int:
-    """Value player 0's moves into ``work.values``, beside ``work.moves[0]``; return how many there
-    are.
+    """Write the values of player 0's moves to ``work.values``, beside ``work.moves[0]``; return
+    their number.
 
-    The values are those of the positions after the moves, or with ``replies`` after the opponent's
-    best replies: the best value is then exact, and the others are bounds above theirs.
+    Values are those after the move or, with ``replies``, after the opponent's best reply; then only
+    the best value is exact, and the others are upper bounds.
     """
     moves, values = work.moves[0], work.values
     found = np.empty(5)

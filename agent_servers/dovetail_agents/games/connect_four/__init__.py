@@ -1,4 +1,4 @@
-"""Perfect play of Connect Four: a solver, and the agent that plays by it."""
+"""Perfect play of Connect Four: a solver, and an agent that uses it."""
 
 from dovetail_agents.games.connect_four.agent import ConnectFourSolver
 

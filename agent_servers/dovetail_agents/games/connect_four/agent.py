@@ -1,4 +1,4 @@
-"""The agent that plays Connect Four perfectly."""
+"""An agent that plays Connect Four perfectly."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class ConnectFourSolverParameters(Struct, frozen=True, forbid_unknown_fields=Tru
 
 
 class ConnectFourSolver(Agent[ConnectFourSolverParameters]):
-    """Connect Four: plays perfectly on boards of up to 42 squares; equal columns at random.
+    """Connect Four: plays perfectly on boards of up to 42 squares, with ties broken at random.
 
-    It wins as soon as it can and loses as late as it can.  It supposes that four in a row win.
-    (rows + 1) x columns may be at most 54, which leaves out wide boards such as 3 x 14.
+    It wins as soon and loses as late as possible.  It assumes that four in a row win.  (rows + 1) x
+    columns may be at most 54, which excludes wide boards such as 3 x 14.
     """
 
     name = "connect-four-solver"
@@ -41,8 +41,7 @@ class ConnectFourSolver(Agent[ConnectFourSolverParameters]):
 
 
 def position(observation: Any) -> ConnectFourBoard:
-    """Return the board that the seat to move sees: shape (2, rows, columns), its own discs
-    first."""
+    """Return the board from an observation of shape (2, rows, columns), own discs first."""
     planes = np.asarray(observation)
     own, other = planes.reshape(2, -1).sum(axis=1)
     return ConnectFourBoard.of(planes if own == other else planes[::-1], 4)

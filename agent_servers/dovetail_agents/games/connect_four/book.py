@@ -1,7 +1,7 @@
 """The opening book of Connect Four: exact scores of early positions, one per line.
 
-A line has columns, numbered from 1 as in Pons' test sets, and the score of the position that they
-lead to.  Of a position and its mirror image it has one.  ``build`` makes it.
+A line contains the columns played, numbered from 1 as in Pons' test sets, and the score of the
+resulting position.  Mirror images share a line.  ``build`` creates the book.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dovetail_games.connect_four.rules import ConnectFourBoard
 
 BOOK = Path(__file__).with_name("book.txt")
 PLIES = 4
-"""The book has all positions up to this ply."""
+"""Plies up to which the book contains all positions."""
 
 
 def reached(columns: str) -> ConnectFourBoard:
-    """Return the position after some moves: columns, numbered from 1."""
+    """Return the position after some moves, given as columns numbered from 1."""
     board = ConnectFourBoard()
     for column in columns:
         board.drop(int(column) - 1)
@@ -24,7 +24,7 @@ def reached(columns: str) -> ConnectFourBoard:
 
 
 def key(board: ConnectFourBoard) -> tuple[int, int]:
-    """Return what a 6 x 7 position and its mirror image share, and no other position."""
+    """Return a key that a 6 x 7 position shares only with its mirror image."""
     own, other = board.discs[board.mover], board.discs[1 - board.mover]
     return min((own, other), (_mirrored(own), _mirrored(other)))
 
@@ -37,7 +37,7 @@ def _mirrored(discs: int) -> int:
 
 
 def children(board: ConnectFourBoard) -> list[tuple[int, ConnectFourBoard]]:
-    """Return each legal column with the board after a disc in it."""
+    """Return each legal column with the board after a disc is dropped there."""
     found = []
     for column in board.legal():
         after = board.copy()
@@ -47,7 +47,7 @@ def children(board: ConnectFourBoard) -> list[tuple[int, ConnectFourBoard]]:
 
 
 def positions(plies: int) -> dict[tuple[int, int], str]:
-    """Return the positions after ``plies`` that are not over, each with moves that reach it."""
+    """Return the unfinished positions after ``plies`` plies, each with moves that lead to it."""
     found = {key(ConnectFourBoard()): ""}
     for _ in range(plies):
         after: dict[tuple[int, int], str] = {}
@@ -60,7 +60,7 @@ def positions(plies: int) -> dict[tuple[int, int], str]:
 
 
 def read(path: Path) -> dict[tuple[int, int], int]:
-    """Return the scores in a book; none if there is no such file."""
+    """Return a book's scores by position; empty if the file does not exist."""
     if not path.exists():
         return {}
     lines = path.read_text("ascii").splitlines()

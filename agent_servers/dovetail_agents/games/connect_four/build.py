@@ -1,7 +1,7 @@
 """Build the opening book of Connect Four.
 
-``python -m dovetail_agents.games.connect_four.build --plies 4`` takes an hour or two of a
-processor core, and continues where it was stopped.
+``python -m dovetail_agents.games.connect_four.build --plies 4`` takes an hour or two of CPU time,
+and can be interrupted and continued.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _solver: Solver
 
 
 def _begin(bits: int) -> None:
-    """Give a process the solver for all its positions."""
+    """Give a process a solver for all its positions."""
     global _solver
     _solver = Solver(bits=bits, book=False)
 
@@ -38,10 +38,10 @@ def _searched(moves: str) -> int:
 
 
 def build(plies: int, path: Path, *, bits: int, jobs: int) -> Iterator[str]:
-    """Complete a book up to a ply; yield each line once it is written.
+    """Extend a book up to a ply; yield each line once it is written.
 
-    The last plies are searched, by ``jobs`` processes, each position after its neighbours; the
-    scores of the earlier ones follow.
+    The last plies are searched by ``jobs`` processes, neighbouring positions in succession; the
+    scores of earlier plies follow from them.
     """
     known = read(path)
 
@@ -70,15 +70,15 @@ def build(plies: int, path: Path, *, bits: int, jobs: int) -> Iterator[str]:
 def main() -> None:
     """Build the book."""
     parser = argparse.ArgumentParser(description="Build the opening book of Connect Four.")
-    parser.add_argument("--plies", type=int, default=PLIES, help="to this many plies")
+    parser.add_argument("--plies", type=int, default=PLIES, help="number of plies")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes")
     parser.add_argument(
         "--bits",
         type=int,
         default=25,
-        help="logarithm of the positions each remembers, 8 bytes each",
+        help="base-2 logarithm of the positions that each remembers, 8 bytes each",
     )
-    parser.add_argument("--out", type=Path, default=BOOK, help="the file; it is continued")
+    parser.add_argument("--out", type=Path, default=BOOK, help="book to be extended")
     given = parser.parse_args()
     for line in build(given.plies, given.out, bits=given.bits, jobs=given.jobs):
         print(line, flush=True)

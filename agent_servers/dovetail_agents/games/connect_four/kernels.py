@@ -1,16 +1,16 @@
-"""Exact search of Connect Four, compiled.
+"""Exact search for Connect Four, compiled.
 
-Squares are bits as in ``dovetail_games.connect_four.rules``: square (column c, row r) is bit
-``c * (rows + 1) + r``.  ``own`` are the discs of the side to move, ``all_`` those of both.
+Squares are bits as in ``dovetail_games.connect_four.rules``: square (column c, row r) is bit ``c *
+(rows + 1) + r``.  ``own`` holds the discs of the side to move, ``all_`` those of both sides.
 
 A score is 1 if the side to move wins with its last disc, 2 with the one before, and so on; negative
-if the opponent wins, 0 for a draw.  So sooner wins and later losses score higher (the convention of
-Pons' test sets, http://blog.gamesolver.org/solving-connect-four/02-test-protocol/).
+if the opponent wins, 0 for a draw.  So earlier wins and later losses score higher (the convention
+of Pons' test sets, http://blog.gamesolver.org/solving-connect-four/02-test-protocol/).
 
 The search is alpha-beta with null windows over a table of bounds (Knuth and Moore 1975; Allis 1988
-and Tromp's Fhourstones for the game).  It leaves out moves that let the opponent win at once, tries
-first what makes the most squares that would complete four, and looks up what follows before it
-searches (enhanced transposition cutoffs, Schaeffer and Plaat 1996).
+and Tromp's Fhourstones for the game).  It skips moves that let the opponent win at once, tries
+first the moves that create the most squares completing four, and looks up successors before it
+searches them (enhanced transposition cutoffs, Schaeffer and Plaat 1996).
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from dovetail_games.bits import popcount
 
 Array = NDArray[Any]
 LEAST = -64
-"""Below every score; a table entry of 0 is free, so bounds are stored from ``LEAST`` up."""
+"""Lower than every score; bounds are stored relative to it, as a table entry of 0 is free."""
 REMEMBERED = 12
-"""Free squares from which a position is kept in the table; closer to the end a search costs
-less."""
+"""Minimum free squares of a position in the table; closer to the end, searching is cheaper."""
 LOOKED_UP = REMEMBERED + 2
-"""Free squares from which a position's successors are looked up first."""
+"""Minimum free squares of a position whose successors are looked up before the search."""
 
 
 @njit(cache=True, nogil=True)
@@ -49,8 +48,8 @@ def completing(discs: int, all_: int, side: int, whole: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _place(key: int, shift: int, table: Array) -> int:
-    """Return where a position is kept, by multiplicative hashing (Knuth, volume 3, 6.4)."""
-    return (key * 0x1E3779B97F4A7C15) >> shift & (table.size - 1)  # without the sign that >> copies
+    """Return a position's index in the table, by multiplicative hashing (Knuth, volume 3, 6.4)."""
+    return (key * 0x1E3779B97F4A7C15) >> shift & (table.size - 1)  # masks the sign that >> copies
 
 
 @njit(
@@ -72,11 +71,12 @@ def _search(
     order: Array,
     stack: Array,
 ) -> int:
-    """Return the score, exact within ``alpha`` and ``beta``, of a position in which the side to
-    move cannot win at once; ``left`` squares are free.
+    """Return a position's score, exact within ``alpha`` and ``beta``; the mover must not be able to
+    win at once.
 
-    ``order`` are the squares of each column, those to try first in front; ``stack`` has room for
-    the moves of each ``left``.  A word of ``table`` holds its whole key, so threads may share it.
+    ``left`` is the number of free squares.  ``order`` lists the squares of each column in the order
+    to try them; ``stack`` has room for the moves at each ``left``.  A word of ``table`` holds its
+    whole key, so threads may share the table.
     """
     other = own ^ all_
     reach = (all_ + bottom) & whole
@@ -84,14 +84,14 @@ def _search(
     forced = reach & threats
     if forced:
         if forced & (forced - 1):
-            return -(left // 2)  # two at once cannot both be stopped
+            return -(left // 2)  # two threats cannot both be stopped
         reach = forced
     reach &= ~(threats >> 1)  # the square below a threat gives it away
     if reach == 0:
         return -(left // 2)
     if left <= 2:
         return 0
-    # The opponent cannot win before their second move from now, nor we before ours.
+    # The opponent cannot win before its second move from now, nor we before ours.
     low, high = -((left - 2) // 2), (left - 1) // 2
     if alpha < low:
         alpha = low
@@ -183,9 +183,9 @@ def score(
     table: Array,
     order: Array,
 ) -> int:
-    """Return the score of a position that is not over, exact within ``low`` and ``high``.
+    """Return the score of an unfinished position, exact within ``low`` and ``high``.
 
-    Null windows close in on it from both sides, nearer to 0 first, where it is cheapest to tell.
+    Null windows narrow it down from both sides, starting near 0, where they are cheapest.
     """
     if left == 0:
         return 0

@@ -1,4 +1,4 @@
-"""The exact value of positions of Connect Four."""
+"""Exact values of positions in Connect Four."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from dovetail_games.connect_four.rules import ConnectFourBoard
 Array = NDArray[Any]
 MOST_SQUARES = 42
 MOST_BITS = 54
-"""(rows + 1) x columns, so that an entry of the table has room for a position and its bound."""
+"""Maximum of (rows + 1) x columns, so that a table entry can hold a position and its bound."""
 TABLE_BITS = 22
-"""4,194,304 positions, 32 MiB."""
+"""Base-2 logarithm of the table's size: 4,194,304 positions, 32 MiB."""
 EARLY = 12
-"""Discs up to which the best columns are remembered, since they take seconds to find."""
+"""Maximum discs of positions whose best columns are cached, as they take seconds to find."""
 
 
 class Solver:
-    """Solves positions of boards of up to 42 squares; what it found speeds up what comes next.
+    """Solves positions on boards of up to 42 squares; earlier results speed up later searches.
 
-    (rows + 1) x columns may be at most 54, which leaves out wide boards such as 3 x 14.
+    (rows + 1) x columns may be at most 54, which excludes wide boards such as 3 x 14.
 
     A position early in the game takes seconds to minutes, unless it is in the book; one with a
     dozen discs takes a fraction of a second.  Threads may share a solver.
@@ -38,10 +38,10 @@ class Solver:
     18
 
     Args:
-        rows: of the board.
-        columns: of the board.
-        bits: logarithm of the number of positions that it remembers.
-        book: whether to look positions up.
+        rows: the number of rows.
+        columns: the number of columns.
+        bits: the base-2 logarithm of the number of positions to remember.
+        book: whether to look positions up in the book.
 
     Raises:
         DovetailError: the board is too large.
@@ -74,16 +74,15 @@ class Solver:
         self._book = read(BOOK) if book and (rows, columns) == (6, 7) else {}
 
     def score(self, board: ConnectFourBoard) -> int:
-        """Return the score of a position to the side to move.
+        """Return the score of a position for the side to move.
 
-        1 if it wins with its last disc, 2 with the one before, and so on; negative if the opponent
-        wins or has won, 0 for a draw.
+        It is 1 if that side wins with its last disc, 2 with the one before, and so on; negative if
+        the opponent wins or has won, 0 for a draw.
         """
         return self._score(board, -MOST_SQUARES, MOST_SQUARES)
 
     def value(self, board: ConnectFourBoard) -> int:
-        """Return 1 if the side to move wins, 0 for a draw and -1 if it loses; cheaper than a
-        score."""
+        """Return 1 if the side to move wins, 0 for a draw, -1 if it loses; cheaper than a score."""
         return int(np.sign(self._score(board, -1, 1)))
 
     def _score(self, board: ConnectFourBoard, low: int, high: int) -> int:
@@ -104,11 +103,11 @@ class Solver:
         )
 
     def scores(self, board: ConnectFourBoard) -> dict[int, int]:
-        """Return by legal column the score of dropping a disc there, to the side that drops it."""
+        """Return the score of each legal column for the side that drops a disc there."""
         return {column: -self.score(after) for column, after in children(board)}
 
     def best(self, board: ConnectFourBoard) -> list[int]:
-        """Return the legal columns of the highest score; cheaper than all scores."""
+        """Return the legal columns with the highest score; cheaper than all scores."""
         place = (board.discs[board.mover], board.discs[1 - board.mover])
         if (known := self._known.get(place)) is not None:
             return list(known)
@@ -116,7 +115,7 @@ class Solver:
         highest = -MOST_SQUARES
         middle = (self.columns - 1) / 2
         for column, after in sorted(children(board), key=lambda each: abs(each[0] - middle)):
-            score = -self._score(after, -MOST_SQUARES, 1 - highest)  # one below counts for all
+            score = -self._score(after, -MOST_SQUARES, 1 - highest)  # one lower, to recognise ties
             if score > highest:
                 highest, found = score, []
             if score == highest:
@@ -126,11 +125,12 @@ class Solver:
         return sorted(found)
 
     def values(self, board: ConnectFourBoard) -> dict[int, int]:
-        """Return by legal column 1 if dropping a disc there wins, 0 for a draw, -1 if it loses."""
+        """Return the value of each legal column for the side to move: 1 for a win, 0 for a draw, -1
+        for a loss."""
         return {column: -self.value(after) for column, after in children(board)}
 
 
 @lru_cache(maxsize=2)
 def solver(rows: int, columns: int) -> Solver:
-    """Return the solver that all players of a size share."""
+    """Return the solver that all players on a board size share."""
     return Solver(rows, columns)

@@ -1,1 +1,1 @@
-"""Dominion: the study's scripted players, and its Q-learner."""
+"""Dominion: the study's scripted players and its Q-learner."""

@@ -1,5 +1,4 @@
-"""The five scripted players of the Dominion study (section 3), and Big Money with
-Smithies."""
+"""The five scripted players of the Dominion study (section 3), and Big Money with Smithies."""
 
 from __future__ import annotations
 
@@ -26,11 +25,11 @@ from dovetail_games.dominion.cards import (
 from dovetail_games.dominion.rules import BUY, PASS, TRASH
 
 CHAPEL_TURNS = 15
-"""Up to this turn, Chapel buys treasures rather than Duchies."""
+"""Last turn in which Chapel prefers treasures to Duchies."""
 
 
 class Seen:
-    """An observation of the environment ``dominion`` by its parts; see its ``layout``."""
+    """An observation of the environment ``dominion``, split into its parts; see its ``layout``."""
 
     def __init__(self, observation: Any) -> None:
         numbers: list[int] = observation.tolist()
@@ -43,7 +42,7 @@ class Seen:
 
 
 class DominionBot(Agent):
-    """A player that chooses by wishes."""
+    """A player that buys from a list of wishes."""
 
     needs = Needs(game="dominion", legal="list")
     capacity = 0
@@ -60,19 +59,19 @@ class DominionBot(Agent):
 
     @abstractmethod
     def wishes(self, seen: Seen) -> Iterable[int]:
-        """Return the kinds to buy; the most expensive that can be bought is."""
+        """Return the kinds of cards to buy; the most expensive one available is bought."""
 
     def play(self, seen: Seen, legal: Sequence[int]) -> int:
-        """Return what to play."""
+        """Return the action that plays a card."""
         return PASS
 
     def trash(self, seen: Seen) -> int:
-        """Return what to trash."""
+        """Return the action that trashes a card."""
         return PASS
 
 
 class DominionRandom(Agent):
-    """Dominion: buys any card but a Curse and plays none (the study's Random)."""
+    """Dominion: buys any card except a Curse and plays none (the study's Random)."""
 
     name = "dominion-random"
     needs = DominionBot.needs
@@ -91,7 +90,7 @@ class MoneyParameters(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             ge=0,
             le=30,
-            description="With fewer Golds than this in its deck, it buys treasures only; the "
+            description="Buy only treasures with fewer Golds than this in the deck; the "
             "study's text says 2, and its tables are those of 3.",
         ),
     ] = 2
@@ -129,7 +128,7 @@ class BlacksmithParameters(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             ge=0,
             le=12,
-            description="With fewer Provinces than this in the supply, it buys victory cards only.",
+            description="Buy only victory cards with fewer Provinces than this in the supply.",
         ),
     ] = 4
 
@@ -153,15 +152,15 @@ class BigMoneyParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``DominionBigMoney``."""
 
     smithies: Annotated[
-        int, Meta(ge=0, le=10, description="The most Smithies that it buys, one for 11 treasures.")
+        int, Meta(ge=0, le=10, description="Maximum number of Smithies, at one per 11 treasures.")
     ] = 1
 
 
 class DominionBigMoney(DominionBot, Agent[BigMoneyParameters]):
-    """Dominion: Big Money with Smithies, the yardstick that players of the game use.
+    """Dominion: Big Money with Smithies, the usual yardstick for players of the game.
 
-    Source: the list of purchases that simulators of the game call Big Money Ultimate, described on
-    the page "Big Money" of the Dominion Strategy Wiki.
+    Source: the purchase list that simulators of the game call Big Money Ultimate, described on the
+    page "Big Money" of the Dominion Strategy Wiki.
     """
 
     name = "dominion-big-money"
@@ -190,7 +189,7 @@ class DominionBigMoney(DominionBot, Agent[BigMoneyParameters]):
 
 
 class DominionChapel(DominionBot):
-    """Dominion: trashes its poor cards with a Chapel (the study's Chapel)."""
+    """Dominion: trashes its weak cards with a Chapel (the study's Chapel)."""
 
     name = "dominion-chapel"
 

@@ -1,8 +1,7 @@
-"""The learner of the Dominion study: tabular Q-learning of what to buy, with forced exploration.
+"""The learner of the Dominion study: tabular Q-learning of purchases, with forced exploration.
 
-Its states are a few clamped counts, its actions the cards to buy, and which cards it plays is a
-fixed rule (sections 2.1 to 2.7). An entry is updated when the next purchase comes, over what can
-then really be bought.
+States are a few clamped counts and actions the cards to buy; a fixed rule plays cards (sections 2.1
+to 2.7). An entry is updated at the next purchase, over the cards that can then be bought.
 """
 
 from __future__ import annotations
@@ -43,31 +42,33 @@ Version = Literal[
     "15-2", "16-2", "17-2", "18-2", "19-2", "20-2", "21-2", "22-2", "23-2",
 ]
 # fmt: on
-"""11 and 13 are described nowhere in the study; 14.1 to 14.4 are 14.0 with other bounds (option
-``bounds``)."""
+"""Versions of the study; 14.1 to 14.4 are 14.0 with other bounds (option ``bounds``).
+
+The study does not describe versions 11 and 13.
+"""
 OTHERS = (
     *("Chapel", "Bazaar", "Adventurer", "Conspirator", "Festival"),
     *("Moneylender", "Village", "Woodcutter", "Workers village"),
 )
 ACTIONS = ("Copper", "Silver", "Gold", "Estate", "Duchy", "Province", "Curse", "Smithy")
-"""Cards that versions 0 to 14 may buy, by number; the last number buys nothing."""
+"""Cards that versions 0 to 14 may buy, by number; one more number buys nothing."""
 LEAST = {"Copper": 7}
-"""Where a count's values begin, if not at 0."""
+"""Lowest value of a count, if not 0."""
 Playing = Literal["actions-first", "dearest", "one"]
-"""The rule by which action cards are played; see ``play``."""
+"""Rule for playing action cards; see ``play``."""
 
 
 def cards(version: Version) -> tuple[str, ...]:
-    """Return the cards that a version adds to the first: 15 the Chapel, and each later one a card
-    more."""
+    """Return the cards that a version adds to the first: 15 adds the Chapel, and each later one
+    another card."""
     number = int(version.split("-")[0].split(".")[0])
     return OTHERS[: max(0, number - 14)]
 
 
 def features(version: Version) -> dict[str, int]:
-    """Return the upper bound of each part of a state, the fastest in the index first (table 2.7).
+    """Return the upper bound of each part of a state, the fastest-changing first (table 2.7).
 
-    From version 15 on the bounds are those that the study prints for version 23, for 4 players and
+    From version 15 on, the bounds are those that the study prints for version 23, for 4 players and
     for 2.
     """
     rows: dict[str, tuple[int | None, ...]] = {  # turn, to end, Copper, Smithy, Silver, Gold
@@ -99,15 +100,15 @@ def features(version: Version) -> dict[str, int]:
 
 
 def actions(version: Version) -> tuple[str, ...]:
-    """Return the cards that may be bought."""
+    """Return the cards that a version may buy."""
     return (*ACTIONS, *cards(version))
 
 
 class Coder:
-    """Numbers the states of a version, and the entries of its table: mixed radix, purchase fastest.
+    """Numbers the states of a version and the entries of its table (mixed radix, purchase fastest).
 
     Args:
-        version: of the study.
+        version: the study's version.
         bounds: upper bounds that replace the version's, by the name of the part.
     """
 
@@ -125,7 +126,7 @@ class Coder:
                 )
             self.bounds[name] = bound
         self.kinds = [NUMBER[name] for name in actions(version)]
-        """By action number; one more action buys nothing."""
+        """Kinds of cards by action number; one more action buys nothing."""
         self.actions = len(self.kinds) + 1
         self.states = 1
         for name, bound in self.bounds.items():
@@ -140,7 +141,8 @@ class Coder:
             if name == "turn":
                 count = seen.turns
             elif name == "to end":
-                # The study gives no formula: Provinces left, as if each were a turn of some player.
+                # The study gives no formula; use the Provinces left, as if each were one player's
+                # turn.
                 count = -(-max(0, seen.supply[PROVINCE]) // players)
             else:
                 count = seen.owned[NUMBER[name]]
@@ -150,26 +152,26 @@ class Coder:
 
 
 class Reward(Struct, frozen=True):
-    """A learner's reward; the study does not give one."""
+    """A learner's reward, which the study does not specify."""
 
     card: tuple[float, ...] = (0.0,) * KINDS
-    """For a purchase, by kind of card."""
+    """Reward for buying a card, by kind."""
     win: float = 0.0
-    """At the end, times the own share of the win."""
+    """Reward at the end, times the player's share of the win."""
     loss: float = 0.0
-    """At the end, times the others' share of it."""
+    """Reward at the end, times the other players' share of the win."""
     points: float = 0.0
-    """At the end, times the own points."""
+    """Reward at the end, times the player's points."""
     margin: float = 0.0
-    """At the end, times own points minus the best other's."""
+    """Reward at the end, times the lead over the best other player."""
 
     def end(self, share: float, points: int, other: int) -> float:
-        """Return what the end of a game earns.
+        """Return the reward for the end of a game.
 
         Args:
-            share: of the win, 0 to 1.
-            points: own ones.
-            other: the most points of another seat.
+            share: the player's share of the win, 0 to 1.
+            points: the player's points.
+            other: the maximum points of another seat.
         """
         won = self.win * share + self.loss * (1.0 - share)
         return won + self.points * float(points) + self.margin * float(points - other)
@@ -189,14 +191,14 @@ REWARDS = {
     "score": Reward(points=1.0),
     "margin": Reward(margin=1.0),
 }
-"""The rewards that section 9.2 of the study's notes compares."""
+"""Rewards that section 9.2 of the study's notes compares."""
 
 
 def reward_named(name: str) -> Reward | None:
-    """Return a reward by its name, built in or registered; None for the environment's.
+    """Return a built-in or registered reward; None for the environment's.
 
     Raises:
-        DovetailError: there is none, or what is registered is not a reward and returns none.
+        DovetailError: there is none, or the registered object is not a reward and returns none.
     """
     what = "agent dominion-q, option 'reward'"
     found = registered("reward", name, {**REWARDS, "environment": None}, who=what)
@@ -210,7 +212,7 @@ def reward_named(name: str) -> Reward | None:
 
 
 class DominionQParameters(LearnerParameters, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``DominionQ``; defaults are the study's where it names them."""
+    """The parameters of ``DominionQ``; defaults follow the study where it gives values."""
 
     version: Annotated[
         Version,
@@ -263,19 +265,18 @@ class _Settings(Struct, forbid_unknown_fields=True):
 
 
 class _Purchase(Pending):
-    """A seat's last purchase."""
+    """A seat's latest purchase."""
 
     turn: int = -1
-    """In which it was made; -1 before the first, and where it is not learned from."""
+    """Turn of the purchase; -1 before the first, or if it is not to be learned from."""
     bought: int = -1
-    """The turn of the last card bought."""
+    """Turn in which a card was last bought."""
     reward: float = 0.0
-    """Its reward so far."""
+    """Reward accumulated since."""
 
 
 class DominionQ(Agent[DominionQParameters]):
-    """Dominion: learns what to buy by Q-learning with forced exploration (the study's RL
-    player)."""
+    """Dominion: learns purchases by Q-learning with forced exploration (the study's RL player)."""
 
     name = "dominion-q"
     Memory = _Purchase
@@ -309,7 +310,7 @@ class DominionQ(Agent[DominionQParameters]):
         legal = decision.legal or []
         last: _Purchase = decision.memory
         if self.reward is None:
-            last.reward += decision.reward  # what a purchase earned may be told at any decision
+            last.reward += decision.reward  # any decision may report part of a purchase's reward
         if seen.trashing:
             return self._chapel.trash(seen)
         if not seen.buying:
@@ -323,7 +324,7 @@ class DominionQ(Agent[DominionQParameters]):
         if decision.mode == "evaluate":
             column = self.learner.greedy(state, columns, decision.rng)
         else:
-            # Purchases of one turn follow each other at once.
+            # Consecutive purchases within a turn.
             at_once = last.turn == seen.turns and self.parameters.extra_buys == "undiscounted"
             discount = 1.0 if at_once else self.parameters.discount
             column = self.learner.step(last, state, columns, last.reward, discount, decision.rng)
@@ -352,13 +353,12 @@ class DominionQ(Agent[DominionQParameters]):
         return PASS if column == len(self.coder.kinds) else BUY + self.coder.kinds[column]
 
     def save(self) -> bytes:
-        """Return the entries that were ever tried, and counters; the others follow from the
-        seed."""
+        """Return the entries that were tried, and counters; the seed determines the others."""
         settings = _Settings(entries(self.table), self.episodes)
         return pack(self.name, 3, self.parameters, self.seed, settings)
 
     def load(self, state: bytes) -> None:
-        """Become the agent that was saved."""
+        """Restore a saved agent."""
         saved = unpack(self.name, state, 3, DominionQParameters, _Settings)
         other = DominionQ(saved.parameters, saved.seed)
         restore(other.table, saved.settings.entries)
@@ -367,12 +367,13 @@ class DominionQ(Agent[DominionQParameters]):
 
 
 def _points(observation: Any, seats: int) -> tuple[int, int]:
-    """Return a seat's own points and the most of another's, from what it sees at the end."""
+    """Return a seat's own points and the maximum of the others', from an observation at the end."""
     numbers: list[int] = observation.tolist()
     owned = Seen(observation).owned
     others = []
     for after in range(seats - 1):
-        # Each other seat: hand and deck, discards, play, and two numbers more; see ``layout``.
+        # For each other seat: hand and deck, discards, cards in play, and two more numbers; see
+        # ``layout``.
         at = 6 * KINDS + after * (3 * KINDS + 2)
         others.append([sum(numbers[at + k : at + 3 * KINDS : KINDS]) for k in range(KINDS)])
     worth = [
@@ -383,13 +384,14 @@ def _points(observation: Any, seats: int) -> tuple[int, int]:
 
 
 def play(seen: Seen, legal: Sequence[int], rule: Playing = "actions-first") -> int:
-    """Return the card to play, by a fixed rule, of those that do something.
+    """Return the action card to play by a fixed rule, among those that have an effect.
 
     Args:
-        seen: what the player sees.
-        legal: actions.
-        rule: ``actions-first``: what gives actions, then one other (section 2.3); ``dearest``: the
-            most expensive, among equals the first kind; ``one``: the dearest, and none after it.
+        seen: the observation.
+        legal: the legal actions.
+        rule: ``actions-first``: first a card that gives actions, then one other (section 2.3);
+            ``dearest``: the most expensive, ties by kind; ``one``: the most expensive, then no
+            more.
     """
     hand = [kind for kind in range(BASIC, KINDS) if kind in legal and _works(kind, seen)]
     if rule != "actions-first":
@@ -408,8 +410,8 @@ def play(seen: Seen, legal: Sequence[int], rule: Playing = "actions-first") -> i
 
 
 def _works(kind: int, seen: Seen) -> bool:
-    """Return whether a card would do something: a Moneylender needs a Copper, a Chapel what it
-    trashes."""
+    """Return whether a card would have an effect: a Moneylender needs a Copper, a Chapel a card to
+    trash."""
     if kind == MONEYLENDER:
         return seen.hand[COPPER] > 0
     return kind != CHAPEL or DominionChapel().trash(seen) != PASS

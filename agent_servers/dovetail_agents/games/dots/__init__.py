@@ -1,5 +1,4 @@
-"""The player of the dots and boxes study: alpha-beta over seven features whose weights it
-learns."""
+"""The player of the dots and boxes study: alpha-beta over seven features with learned weights."""
 
 from dovetail_agents.games.dots.agent import DotsPlayer
 

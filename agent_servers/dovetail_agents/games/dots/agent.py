@@ -27,7 +27,7 @@ WEIGHTS: dict[str, list[float]] = {
         *(0.792698699782, -0.696428397647, 0.89381618123737),
     ],
 }
-"""The study's, before and after learning, where its scan is legible."""
+"""The study's weights before and after learning, where its scan is legible."""
 
 
 class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True):
@@ -38,7 +38,7 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
         Meta(
             ge=0,
             le=10,
-            description="Divided by how often a feature vector was met (the study's c, unreadable "
+            description="Divided by the visits of a feature vector (the study's c, unreadable "
             "in its scan; 0.5 diverges on 4 x 4 dots).",
         ),
     ] = 0.02
@@ -54,7 +54,7 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
     target: Annotated[
         Literal["predicted", "actual", "leaf"],
         Meta(
-            description="What a value moves to: predicted, the value after the own action and the "
+            description="Target of a value: predicted, the value after the own action and the "
             "replies that the search expects; actual, the value at the seat's next decision, or "
             "the boxes won minus those lost; leaf, as actual, but of the positions at the end of "
             "the expected lines"
@@ -62,7 +62,7 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
     ] = "actual"
     weights: Annotated[
         Literal["zeros", "begin", "end"] | list[float],
-        Meta(description="Weights to begin with: zeros, the study's by name, or seven numbers."),
+        Meta(description="Initial weights: zeros, the study's by name, or seven numbers."),
     ] = "begin"
     turns: Annotated[
         int,
@@ -76,7 +76,7 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
         int,
         Meta(
             ge=0,
-            description="Most positions to value in a decision; beyond, it looks less far ahead; "
+            description="Maximum positions per decision, beyond which it looks less far ahead; "
             "0 for no limit. On 5 x 5 dots and more a turn can take boxes in millions of ways.",
         ),
     ] = 0
@@ -86,11 +86,11 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
 
 
 class DotsPlayer(LinearTD[DotsParameters]):
-    """Dots and boxes by alpha-beta over the study's seven features; it learns their weights.
+    """Dots and boxes by alpha-beta over the study's seven features, with learned weights.
 
-    The features: boxes with no line, one, two and three lines, own boxes, the opponent's, and
-    always 1. The step size is ``learning_rate / N ** power``, N counting how often the same
-    features were met.
+    The features: boxes with no line, one, two and three lines, own boxes, the opponent's, and the
+    constant 1. The step size is ``learning_rate / N ** power``, where N is the number of times that
+    the same features were met.
     """
 
     name = "dots-player"
@@ -164,8 +164,8 @@ class DotsPlayer(LinearTD[DotsParameters]):
         return StepSize(own.learning_rate, power=own.power).at(self._met[key])
 
     def message(self, body: Any) -> Any:
-        """Answer ``limited`` too: in how many of how many decisions a line used up its share of
-        ``most_positions``, since the agent was created or loaded."""
+        """Also answer ``limited``: the number of decisions in which a line used up its share of
+        ``most_positions``, and of all decisions, since the agent was created or loaded."""
         if body == "limited":
             return [self._search.limited, self._search.decisions]
         return super().message(body)

@@ -1,7 +1,7 @@
-"""Search of dots and boxes, compiled.
+"""Search for dots and boxes, compiled.
 
-Player 0 is who searches; all values are that player's. ``drawn`` is a bit for each line; the other
-arrays are those of ``dovetail_games.dots.kernels``.
+Player 0 is the searching player; all values are that player's. ``drawn`` has a bit for each line;
+the other arrays are those of ``dovetail_games.dots.kernels``.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Array = NDArray[Any]
 FEATURES = 7
 MOST_LINES = 62
 LEAST = 1 << 30
-"""More turns than any game has: search to the end."""
+"""More turns than any game has, to search to the end."""
 
 
 @njit(cache=True)
 def worth(counts: Array, boxes: Array, weights: Array) -> float:
-    """Return the value of a position that is not over, from its features."""
+    """Return the value of an unfinished position, from its features."""
     value = weights[6] + weights[4] * boxes[0] + weights[5] * boxes[1]
     for number in range(4):
         value += weights[number] * counts[number]
@@ -35,7 +35,7 @@ def worth(counts: Array, boxes: Array, weights: Array) -> float:
 def erase(
     line: int, player: int, completed: int, beside: Array, edges: Array, counts: Array, boxes: Array
 ) -> None:
-    """Take a line back."""
+    """Take back a line."""
     boxes[player] -= completed
     for side in range(2):
         box = beside[line, side]
@@ -47,9 +47,9 @@ def erase(
 
 @njit(cache=True)
 def _sort(free: int, around: Array, edges: Array, untried: Array) -> None:
-    """Write which free lines complete a box, which give none away, and which do, a bit for each.
+    """Write the free lines, as bits, that complete a box, that give none away, and that do.
 
-    ``around`` has the lines of each box.
+    ``around`` holds the lines of each box.
     """
     completing, giving = 0, 0
     for box in range(edges.shape[0]):
@@ -82,16 +82,16 @@ def value(
     nodes: Array,
     limit: int,
 ) -> float:
-    """Return the minimax value to player 0, exact within (alpha, beta); fail-soft alpha-beta.
+    """Return the minimax value for player 0, exact within (alpha, beta); fail-soft alpha-beta.
 
-    The depth counts turns: a player who completes a box draws again within the same turn, so that
-    no position is valued in the middle of a chain. Who acts says whether a position is maximised,
-    not its depth.
+    Depth counts turns: a player that completes a box draws again within the same turn, so that no
+    position is evaluated in the middle of a chain. A position is maximised or minimised by its
+    player to move, not by its depth.
 
-    ``best_line`` gets the line of best play: its length, then its lines. ``keys`` and ``stored``
-    are the table of positions: drawn, mover + 2 * own boxes, turns left; value and bound (-1, 0
-    exact, 1). Once ``nodes`` has counted ``limit`` positions, those found in the table among them,
-    every further one is valued as if it were at the horizon.
+    ``best_line`` receives the line of best play: its length, then its lines. ``keys`` and
+    ``stored`` are the table of positions: drawn, mover + 2 * own boxes, turns left; value and bound
+    (-1, 0 exact, 1). Once ``nodes`` has counted ``limit`` positions, including those found in the
+    table, all others are evaluated as if at the horizon.
     """
     most = lines + 2
     low, high, best = np.empty(most), np.empty(most), np.empty(most)

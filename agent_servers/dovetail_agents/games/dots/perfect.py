@@ -1,4 +1,4 @@
-"""Perfect play of dots and boxes: a table of all sets of lines, built by backward induction."""
+"""Perfect play of dots and boxes, from a table of all sets of lines built by backward induction."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from dovetail_games.dots.rules import Grid, grid
 
 Array = NDArray[Any]
 MOST_LINES = 24
-"""2^24 positions, 16 MiB: 3 x 3 boxes."""
+"""Maximum lines, which gives 2^24 positions in 16 MiB: 3 x 3 boxes."""
 
 
 @njit(cache=True, nogil=True)
 def _fill(lines: int, masks: Array, table: Array) -> None:
-    """Write into ``table`` what the player to draw will win more of the boxes that are left.
+    """Write the future lead in boxes of the player to draw into ``table``, for each set of lines.
 
-    ``masks[line]`` are the sets of lines around the one or two boxes beside a line, 0 for none.
+    ``masks[line]`` holds the sets of lines around the one or two boxes beside a line, 0 for none.
     """
     whole = (1 << lines) - 1
     for drawn in range(whole - 1, -1, -1):
@@ -47,8 +47,8 @@ def _fill(lines: int, masks: Array, table: Array) -> None:
 def values(rows: int, columns: int) -> Array:
     """Return the value of each set of lines on a grid of dots: int8, shape (2^lines,).
 
-    A value is the boxes that the player to draw still wins, less those that the other does, if both
-    play perfectly.
+    The value is the number of boxes that the player to draw still wins, minus those of the other,
+    under perfect play.
 
     >>> int(values(3, 3)[0])  # 2 x 2 boxes: the first player wins 3 to 1
     2
@@ -72,7 +72,7 @@ def values(rows: int, columns: int) -> Array:
 
 
 def after(shape: Grid, drawn: int, line: int) -> int:
-    """Return the value of drawing a line, to the player who draws it."""
+    """Return the value of drawing a line, for the player that draws it."""
     table = values(shape.rows, shape.columns)
     there = drawn | 1 << line
     won = sum(there & mask == mask for _, mask in shape.beside[line])
@@ -80,10 +80,9 @@ def after(shape: Grid, drawn: int, line: int) -> int:
 
 
 def ending(shape: Grid, drawn: int) -> dict[int, int]:
-    """Return the value of drawing each free line, to the player who draws it, on a board of any
-    size.
+    """Return the value of each free line for the player that draws it, on a board of any size.
 
-    The table is of the sets of free lines alone: 2^n for n of them, which should be at most
+    The table covers only the sets of free lines: 2^n for n of them, which should be at most
     ``MOST_LINES``.
     """
     free = [line for line in range(shape.lines) if not drawn >> line & 1]
@@ -118,10 +117,10 @@ class DotsPerfectParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DotsPerfect(Agent[DotsPerfectParameters]):
-    """Dots and boxes: plays perfectly on boards of up to 24 lines; equal lines at random.
+    """Dots and boxes: plays perfectly on boards of up to 24 lines, with ties broken at random.
 
-    It draws the line with the best difference of boxes, which is not always the line most likely to
-    win against a player who errs.
+    It maximises the difference of boxes, which is not always the best way to win against a player
+    that errs.
     """
 
     name = "dots-perfect"

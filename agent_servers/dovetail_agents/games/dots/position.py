@@ -1,4 +1,4 @@
-"""A position of dots and boxes to be searched and valued, by the compiled ``kernels``."""
+"""Positions of dots and boxes, to be searched and evaluated by the compiled ``kernels``."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ FEATURES = kernels.FEATURES
 TO_THE_END = kernels.LEAST
 NO_LIMIT = 1 << 62
 TABLE = 1 << 16
-"""Positions that a search remembers."""
+"""Number of positions that a search remembers."""
 
 
 def grid_of(spec: Spec, rows: int, who: str, most: int) -> Grid:
-    """Return the grid of a game of dots.
+    """Return the grid for a game of dots.
 
     Args:
-        spec: of the game.
-        rows: of dots; 0 for a square board.
-        who: plays, as errors name it.
-        most: lines that it can play with.
+        spec: the game's spec.
+        rows: the rows of dots; 0 for a square board.
+        who: the player's name, for errors.
+        most: the maximum number of lines that it supports.
 
     Raises:
         DovetailError: the board has more lines or other rows, or this is another game.
@@ -54,11 +54,11 @@ def grid_of(spec: Spec, rows: int, who: str, most: int) -> Grid:
 
 
 class DotsPosition:
-    """A position as the player to draw sees it: it is player 0.
+    """A position from the view of the player to draw, who is player 0.
 
     Args:
-        observation: uint8, shape (lines + 2 boxes + 1,), as the environment ``dots`` tells it.
-        grid: of this size.
+        observation: uint8, shape (lines + 2 boxes + 1,), from the environment ``dots``.
+        grid: the grid for this size.
     """
 
     def __init__(self, observation: Array, grid: Grid) -> None:
@@ -77,11 +77,11 @@ class DotsPosition:
         self.counts: Array = np.bincount(self.edges, minlength=5)
 
     def features(self) -> Array:
-        """Return the study's: boxes with 0 to 3 lines, own, the opponent's, and 1."""
+        """Return the study's features: boxes with 0 to 3 lines, own, the opponent's, and 1."""
         return np.array([*self.counts[:4], *self.boxes, 1], np.float64)
 
     def draw(self, line: int, player: int = 0) -> int:
-        """Draw a line for a player; return who is next."""
+        """Draw a line for a player; return the next player."""
         made = draw(line, player, self.beside, self.edges, self.counts, self.boxes)
         self.drawn |= 1 << line
         return player if made else 1 - player
@@ -104,10 +104,11 @@ class DotsSearch:
     """Searches positions with one evaluation.
 
     Args:
-        weights: of the seven features; may be changed in place between searches.
-        prune: False is plain minimax.
-        table: how many positions are remembered within a search; 0 for none.
-        most: positions to value in a search; beyond, it looks less far ahead; 0 for no limit.
+        weights: the weights of the seven features; may be changed in place between searches.
+        prune: False for plain minimax.
+        table: the number of positions to remember within a search; 0 for none.
+        most: the maximum positions per search, beyond which it looks less far ahead; 0 for no
+            limit.
     """
 
     def __init__(
@@ -117,9 +118,10 @@ class DotsSearch:
         self._most = most or NO_LIMIT
         self.prune = prune
         self.decisions = 0
-        """How often ``root`` was called."""
+        """Number of calls of ``root``."""
         self.limited = 0
-        """In how many of these a line used up its share of ``most``, which is divided evenly."""
+        """Number of these calls in which a line used up its share of ``most``, which is divided
+        evenly."""
         self._keys: Array = np.zeros((table, 3), np.int64)
         self._stored: Array = np.zeros((table, 2))
         self._line: Array = np.zeros(kernels.MOST_LINES + 2, np.int64)
@@ -127,11 +129,11 @@ class DotsSearch:
 
     @property
     def nodes(self) -> int:
-        """Positions that were evaluated so far."""
+        """Number of positions evaluated so far."""
         return int(self._nodes[0])
 
     def value(self, position: DotsPosition) -> float:
-        """Return the value of a position to player 0 without looking ahead."""
+        """Return the value of a position for player 0, without looking ahead."""
         if position.over:
             return float(position.boxes[0] - position.boxes[1])
         return float(kernels.worth(position.counts, position.boxes, self.weights))
@@ -139,8 +141,7 @@ class DotsSearch:
     def line(
         self, position: DotsPosition, mover: int, turns: int, floor: float = -np.inf
     ) -> tuple[float, list[int]]:
-        """Return the minimax value to player 0, exact above ``floor``, and the lines of best
-        play."""
+        """Return the minimax value for player 0, exact above ``floor``, and the best line."""
         self._keys[:, 2] = -1
         return self._line_of(position, mover, turns, floor, self._most)
 
@@ -169,7 +170,7 @@ class DotsSearch:
         return float(worth), self._line[1 : 1 + self._line[0]].tolist()
 
     def root(self, position: DotsPosition, turns: int) -> tuple[list[int], list[float]]:
-        """Return player 0's lines and their values: the best exact, the others bounds below it."""
+        """Return player 0's lines and values; the best is exact, the others are upper bounds."""
         self._keys[:, 2] = -1
         lines = [line for line in range(position.grid.lines) if not position.drawn >> line & 1]
         values = []

@@ -1,5 +1,4 @@
-"""2048: n-tuple networks that learn by TD(0) over afterstates, as an agent and in compiled
-games."""
+"""2048: n-tuple networks that learn by TD(0) over afterstates, as agents and in compiled games."""
 
 from dovetail_agents.games.game_2048.agent import NTuple2048
 from dovetail_agents.games.game_2048.saved import NTupleParameters

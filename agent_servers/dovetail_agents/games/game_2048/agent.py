@@ -23,13 +23,13 @@ Array = NDArray[Any]
 
 
 class _Pending(Struct):
-    """A seat's episode: the board after its last slide, whose value is learned next."""
+    """A seat's episode: the board after its last slide, whose value is updated next."""
 
     tiles: Array | None = None
 
 
 class _Slots:
-    """The same for the slots of a group."""
+    """The boards of a batch's games."""
 
     def __init__(self, slots: int, squares: int) -> None:
         self.last: Array = np.zeros((slots, squares), np.int64)
@@ -40,9 +40,9 @@ class NTuple2048(VectorAgent[NTupleParameters]):
     """2048: learns the value of boards after a slide, as a sum of tables over groups of squares.
 
     It plays the move with the largest reward plus value; ``V(s)`` moves towards ``r' + V(s')`` of
-    the next decision's best move, and towards 0 at the end. All chance is the game's, so it does
-    not explore. Where it does not learn, expectimax looks ``plies`` slides ahead. ``dovetail train
-    2048 train`` trains it where the games run.
+    the next decision's best move, and towards 0 at the end. The game itself is random, so the agent
+    does not explore. When it is not learning, expectimax looks ``plies`` slides ahead. ``dovetail
+    train 2048 train`` trains it inside compiled games.
     """
 
     name = "ntuple-2048"
@@ -75,7 +75,7 @@ class NTuple2048(VectorAgent[NTupleParameters]):
 
     @property
     def _board(self) -> tuple[int, int, Array, Array, int, Array]:
-        """Board and network as the kernels take them."""
+        """Board and network, as arguments for the kernels."""
         assert self.shape is not None
         found = self.network
         return *self.shape, found.places, found.tables, found.exponents, self.weights
@@ -102,7 +102,7 @@ class NTuple2048(VectorAgent[NTupleParameters]):
         return 1 if mode == "learn" else self.parameters.plies
 
     def _best(self, observation: Any, legal: int, plies: int) -> tuple[Array, int, Array]:
-        """Return the board after the best of these moves, the move, and the value of each; see
+        """Return the board after the best legal move, the move, and all moves' values; see
         ``kernels.best_move``."""
         tiles = np.asarray(observation, np.int64).reshape(self._squares)
         best, values = np.empty_like(tiles), np.empty(4)
@@ -116,7 +116,8 @@ class NTuple2048(VectorAgent[NTupleParameters]):
         self._finish(end.memory.tiles, end.reward, cut)
 
     def _finish(self, last: Array, worth: float, cut: Any) -> None:
-        """Learn the end of an episode: its last reward, and where it was cut short."""
+        """Update the last board at the end of an episode, from its last reward; ``cut`` if it was
+        truncated."""
         if cut is not None:
             _, chosen, values = self._best(cut, 15, 1)
             worth += values[chosen] if chosen >= 0 else 0.0
@@ -133,7 +134,7 @@ class NTuple2048(VectorAgent[NTupleParameters]):
         return _Slots(slots, self._squares)
 
     def step_rows(self, rows: Rows, memory: _Slots) -> Array:
-        """Answer and learn row by row, as ``step`` would."""
+        """Choose actions and learn row by row, as ``step`` would."""
         assert rows.legal is not None
         memory.waiting[rows.slots[rows.starts]] = False
         boards = np.asarray(rows.observations, np.int64).reshape(-1, self._squares)
@@ -156,7 +157,7 @@ class NTuple2048(VectorAgent[NTupleParameters]):
         return dump(self.parameters, self.shape, weights, self.episodes)
 
     def load(self, state: bytes) -> None:
-        """Become the agent that was saved, by its parameters but for this one's ``plies``."""
+        """Restore a saved agent, including its parameters except ``plies``."""
         found, self.shape, network, weights, self.episodes = parse(state)
         self.parameters = replace(found, plies=self.parameters.plies)
         if network is not None and weights is not None:

@@ -1,6 +1,6 @@
 """n-tuple networks, compiled: values, updates, and learning from whole games of 2048.
 
-Boards are tiles' exponents, int64, square by square from the top left; 0 is free.
+Boards hold the tiles' exponents, int64, square by square from the top left; 0 is a free square.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ def expected(
     exponents: int,
     weights: Array,
 ) -> float:
-    """Return the value of a board after a slide by expectimax.
+    """Return the expectimax value of a board after a slide.
 
-    Every tile that may appear next, a 2 nine times of ten and else a 4, is answered by the best
-    slide, and boards after the last slide are valued by the network.
+    Each possible new tile (2 with probability 0.9, otherwise 4) is answered by the best slide;
+    boards after the last slide are evaluated by the network.
 
     Args:
-        tiles: of the board, with a free square.
-        plies: slides, the one before the board among them; with 1, ``value``.
+        tiles: the board, with a free square.
+        plies: the number of slides, including the one before the board; with 1, ``value``.
         rows, columns, places, tables, exponents, weights: see ``best_move``.
     """
     if plies <= 1:
@@ -105,7 +105,7 @@ def expected(
 def update(
     tiles: Array, places: Array, tables: Array, exponents: int, weights: Array, step: float
 ) -> None:
-    """Add a step to the weight of each look at a board."""
+    """Add a step to the weight that each look at a board reads."""
     found = np.empty(places.shape[0], np.int64)
     entries(tiles, places, exponents, found)
     for look in range(found.shape[0]):
@@ -126,19 +126,19 @@ def best_move(
     best: Array,
     values: Array,
 ) -> int:
-    """Return the legal move of the largest reward plus value, the first of equals; -1 if none
-    changes the board.
+    """Return the legal move with the largest reward plus value; -1 if none changes the board.
+
+    Ties go to the first move.
 
     Args:
-        tiles: of the board.
-        legal: the moves allowed as bits.
-        rows, columns: of the board.
-        places, tables, exponents: ``networks.Layout``.
-        weights: float32, of its shape.
+        tiles: the board.
+        legal: the legal moves as bits.
+        rows, columns: the size of the board.
+        places, tables, exponents: as in ``networks.Layout``.
+        weights: float32, with the layout's shape.
         plies: see ``expected``.
         best: written, the board after that move.
-        values: float64, shape (4,): written, reward plus value of each move, NaN where there is
-        none.
+        values: float64, shape (4,): written, reward plus value of each move, NaN for illegal ones.
     """
     candidate = np.empty_like(tiles)
     chosen = -1
@@ -169,7 +169,7 @@ def learn(
     exponents: int,
     weights: Array,
 ) -> None:
-    """Move the value of a board towards a target, by ``rate`` of the way."""
+    """Move a board's value towards a target, by the share ``rate``."""
     error = target - value(tiles, places, tables, exponents, weights)
     step = rate * error / places.shape[0]
     update(tiles, places, tables, exponents, weights, step)
@@ -193,17 +193,18 @@ def decide(
     waiting: Array,
     actions: Array,
 ) -> None:
-    """Choose a move for each of some boards, one after the other, and learn the board before it.
+    """Choose a move on each of some boards, one after the other, and update the previous board's
+    value.
 
     Args:
-        slots: in which each board is, int32.
+        slots: int32, the slot of each board.
         boards: int64, shape (boards, squares).
-        legal: uint8, shape (boards,): the moves allowed as bits.
+        legal: uint8, shape (boards,), the legal moves as bits.
         rows, columns, places, tables, exponents, weights, plies: see ``best_move``.
         rate: see ``learn``.
-        learning: whether to learn, and to keep what was chosen.
+        learning: whether to learn, and to record the choice.
         last: int64, by slot: the board after its last move.
-        waiting: bool, by slot: whether there is one.
+        waiting: bool, by slot: whether there is such a board.
         actions: int64, written.
     """
     values = np.empty(4)
@@ -234,7 +235,7 @@ def decide(
 
 @njit(cache=True, nogil=True)
 def appear(tiles: Array, state: Array) -> None:
-    """Let a tile appear on a free square: a 2, or with probability 1 / 10 a 4."""
+    """Add a tile on a random free square: a 2, or with probability 1 / 10 a 4."""
     free = 0
     for square in range(tiles.shape[0]):
         free += tiles[square] == 0
@@ -271,23 +272,23 @@ def play(
     sizes: Array,
     out: Array,
 ) -> None:
-    """Play games, each move that of the largest reward plus value, and learn from them.
+    """Play games by the largest reward plus value, and learn from them.
 
-    The value of the board after a slide moves towards the next move's reward and value, and towards
+    The value of a board after a slide moves towards the next move's reward plus value, and towards
     0 at the end: TD(0) over afterstates (Szubert and Jaskowski 2014). If ``coherent``, each
-    weight's share of a step is the size of the sum of its errors over the sum of their sizes (Beal
-    and Smith 1999; Jaskowski 2018).
+    weight's step is scaled by the absolute sum of its errors over the sum of their absolute values
+    (Beal and Smith 1999; Jaskowski 2018).
 
     Args:
-        seeds: uint64, one a game.
-        rows, columns: of the board.
-        places, tables, exponents: ``networks.Layout``.
-        weights: float32, of its shape; changed unless ``rate`` is 0.
+        seeds: uint64, one for each game.
+        rows, columns: the size of the board.
+        places, tables, exponents: as in ``networks.Layout``.
+        weights: float32, with the layout's shape; unchanged if ``rate`` is 0.
         plies: see ``expected``.
-        rate: of the whole network; each look takes an equal part.
-        coherent: whether weights have rates of their own.
-        sums, sizes: float32, of the weights' shape, or (0, 0) if not coherent: errors and their
-            sizes so far.
+        rate: the learning rate of the whole network, divided evenly among the looks.
+        coherent: whether each weight has its own rate.
+        sums, sizes: float32, shaped like the weights, or (0, 0) if not coherent: the sums of errors
+            and of their absolute values.
         out: int64, shape (games, 3): score, largest exponent, moves.
     """
     looks = places.shape[0]

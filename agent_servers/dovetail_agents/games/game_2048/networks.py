@@ -1,9 +1,9 @@
 """n-tuple networks for 2048: the squares of each table.
 
-``lines`` is the 17 four-tuples of Szubert and Jaskowski (2014), each with a table of its own.
-``fives`` and ``sixes`` sample symmetrically (the same paper): each table is looked up for every
-turn and mirror image of the board. The squares of ``sixes`` are those of Yeh et al. (2016);
-``fives`` are parts of them and of blocks, small enough that a saved agent fits in a message.
+``lines`` is the set of 17 four-tuples of Szubert and Jaskowski (2014), each with its own table.
+``fives`` and ``sixes`` use symmetric sampling (same paper): each table is read for every rotation
+and reflection of the board. The squares of ``sixes`` are those of Yeh et al. (2016); ``fives`` are
+parts of them and of blocks, small enough for a saved agent to fit in a message.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ SIXES = (
     (4, 5, 6, 8, 9, 10),
 )
 EXPONENTS: dict[Name, int] = {"lines": 16, "fives": 14, "sixes": 15}
-"""Tiles that a network tells apart unless told otherwise, the free square among them; larger ones
-count as the largest."""
+"""Default number of tile exponents distinguished, including the free square; larger tiles count as
+the largest."""
 
 
 def lines(rows: int, columns: int) -> list[list[int]]:
-    """Return the squares of each tuple: all lines of up to four, and all 2 x 2 blocks.
+    """Return the squares of each tuple: all lines of up to four squares, and all 2 x 2 blocks.
 
     >>> len(lines(4, 4))
     17
@@ -66,7 +66,7 @@ def lines(rows: int, columns: int) -> list[list[int]]:
 
 
 def images(rows: int, columns: int) -> list[Array]:
-    """Return the board's squares after each of its symmetries: eight if it is square, else four."""
+    """Return the board's squares under each of its symmetries: eight for a square, else four."""
     squares = np.arange(rows * columns).reshape(rows, columns)
     found = []
     for turns in range(4) if rows == columns else (0, 2):
@@ -77,19 +77,19 @@ def images(rows: int, columns: int) -> list[Array]:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A network for one size of board, as arrays for compiled code."""
+    """A network for one board size, as arrays for compiled code."""
 
     places: Array
-    """int64, shape (looks, longest tuple): the squares of each look, -1 beyond its tuple's end."""
+    """int64, shape (looks, longest tuple): the squares of each look, padded with -1."""
     tables: Array
     """int64, shape (looks,): the table that each look reads."""
     exponents: int
-    """Tiles told apart."""
+    """Number of tile exponents distinguished."""
     shape: tuple[int, int]
-    """Of the weights: tables, entries."""
+    """Shape of the weights: tables, entries."""
 
     def zeros(self) -> Array:
-        """Return weights that say nothing: float32, of ``shape``."""
+        """Return zero weights: float32, of ``shape``."""
         return np.zeros(self.shape, np.float32)
 
 
@@ -97,12 +97,13 @@ def layout(name: Name, rows: int, columns: int, exponents: int | None = None) ->
     """Return a network for a board.
 
     Args:
-        name: of its set of tuples.
-        rows, columns: of the board.
-        exponents: tiles told apart, the free square among them; those of ``EXPONENTS`` if None.
+        name: the name of its set of tuples.
+        rows, columns: the size of the board.
+        exponents: the number of tile exponents distinguished, including the free square; None for
+            ``EXPONENTS``.
 
     Raises:
-        DovetailError: ``fives`` and ``sixes`` are for boards of 4 x 4.
+        DovetailError: ``fives`` and ``sixes`` need a board of 4 x 4.
     """
     if name == "lines":
         found: list[Sequence[int]] = list(lines(rows, columns))

@@ -1,4 +1,4 @@
-"""The saved form of an n-tuple network of 2048, by the agent or by training."""
+"""The saved form of an n-tuple network for 2048, written by the agent and by training."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NTupleParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
     learning_rate: Annotated[
         float,
-        Meta(ge=0, le=2, description="Of the whole network; each table takes an equal part."),
+        Meta(ge=0, le=2, description="Rate of the whole network, divided evenly among its tables."),
     ] = 0.1
     network: Annotated[
         Name,
@@ -33,7 +33,7 @@ class NTupleParameters(Struct, frozen=True, forbid_unknown_fields=True):
     exponents: Annotated[
         Annotated[int, Meta(ge=2, le=18)] | None,
         Meta(
-            description="Tiles told apart, the free square among them: with 16 up to 32768. If not "
+            description="Tiles distinguished, including the free square; 16 go up to 32768. If not "
             "given, 16 for lines, 14 for fives and 15 for sixes",
         ),
     ] = None
@@ -42,8 +42,8 @@ class NTupleParameters(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             ge=1,
             le=4,
-            description="Slides looked ahead by expectimax where it does not learn; 1 takes the "
-            "network's word",
+            description="Slides looked ahead by expectimax where it does not learn; 1 uses the "
+            "network's value",
         ),
     ] = 1
 
@@ -57,13 +57,13 @@ class _Settings(Struct, forbid_unknown_fields=True):
 def dump(
     parameters: NTupleParameters, shape: tuple[int, int] | None, weights: Array | None, games: int
 ) -> bytes:
-    """Return the bytes of an agent.
+    """Return a saved agent.
 
     Args:
-        parameters: of the agent.
-        shape: rows and columns of the board it has learned, or None.
-        weights: of that board's network, float32.
-        games: episodes that it has learned from.
+        parameters: the agent's parameters.
+        shape: rows and columns of the board that it has learned, or None.
+        weights: its network's weights, float32.
+        games: the number of episodes that it has learned from.
     """
     settings = _Settings(list(shape or ()), games)
     arrays = {} if weights is None else {"weights": weights}
@@ -73,10 +73,10 @@ def dump(
 def parse(
     data: bytes,
 ) -> tuple[NTupleParameters, tuple[int, int] | None, Layout | None, Array | None, int]:
-    """Return what ``dump`` was given, and the network's layout.
+    """Return the arguments that ``dump`` was called with, and the network's layout.
 
     Raises:
-        DovetailError: the bytes are something else.
+        DovetailError: the bytes are not a saved agent.
     """
     saved = unpack("ntuple-2048", data, 3, NTupleParameters, _Settings, compress=True)
     found = saved.settings

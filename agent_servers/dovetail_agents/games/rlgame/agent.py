@@ -1,4 +1,4 @@
-"""The minimax player of RLGame as an agent."""
+"""RLGame's minimax player as an agent."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from dovetail_games.rlgame.rules import RLGameGeometry
 
 Array = NDArray[Any]
 MOST_UNSEEN = 6
-"""Plies without a decision of ours that are followed; openings may be so long."""
+"""Maximum plies between own decisions to reconstruct, which limits the length of openings."""
 _NO_WEIGHTS = (np.zeros((1, 1)), np.zeros(1))
 LEAVES = {
     "none": kernels.Leaf(kernels.NOTHING, *_NO_WEIGHTS, False),
     "pawns": kernels.Leaf(kernels.PAWNS, *_NO_WEIGHTS, False),
 }
 _WIN = 2.0
-"""Above every difference in pawns."""
+"""Larger than every difference in pawns."""
 
 
 def geometry_of(shape: RLGameGeometry, ordered: bool, bases: bool) -> kernels.RLGameRules:
-    """Return what the compiled search needs of a board."""
+    """Return a board for the compiled search."""
     return kernels.RLGameRules(shape.steps, shape.exits, shape.slots[0], ordered, bases)
 
 
@@ -42,7 +42,7 @@ class RLGameMinimaxParameters(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 5
     evaluation: Annotated[
         Literal["none", "pawns"],
-        Meta(description="What values a position at the horizon: pawns, the difference in pawns."),
+        Meta(description="Evaluation at the horizon: pawns, the difference in pawns."),
     ] = "pawns"
     prune: Annotated[bool, Meta(description="False: plain minimax.")] = True
     configuration: Annotated[
@@ -51,21 +51,21 @@ class RLGameMinimaxParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Game(Struct):
-    """The memory of an episode."""
+    """Memory of an episode."""
 
     boards: list[RLGameBoard] = []
-    """After our last move; more than one where moves that look alike differ in the pawns'
+    """Positions after the agent's last move; several if moves that look alike differ in the pawns'
     numbers."""
     turn: int = 0
-    """Of that move, plus one."""
+    """Turn of that move, plus one."""
 
 
 class RLGameMinimax(Agent[RLGameMinimaxParameters]):
-    """RLGame by alpha-beta over the compiled rules; equal moves at random.
+    """RLGame by alpha-beta over the compiled rules, with ties broken at random.
 
-    An observation does not show how many pawns are in a base, nor their numbers, by which pawns
-    without a move are lost.  The player follows the game from its start instead: the other's move
-    is the one that leads to what it sees.
+    An observation does not show the number of pawns in a base, nor the pawns' numbers, which
+    determine the pawns lost for lack of a move.  So the player follows the game from its start, and
+    deduces the other's moves from its observations.
     """
 
     name = "rlgame-minimax"
@@ -120,7 +120,7 @@ class RLGameMinimax(Agent[RLGameMinimaxParameters]):
         return action
 
     def _follow(self, game: _Game, decision: Decision) -> list[RLGameBoard]:
-        """Return the positions that the decision may show."""
+        """Return the positions that are consistent with a decision."""
         seat, unseen = decision.seat.seat, decision.turn - game.turn
         found: dict[bytes, RLGameBoard] = {}
         for start in (game.boards or [self._first()]) if unseen <= MOST_UNSEEN else ():
@@ -143,7 +143,7 @@ class RLGameMinimax(Agent[RLGameMinimaxParameters]):
 
 
 def _lines(board: RLGameBoard, plies: int) -> Iterator[RLGameBoard]:
-    """Return the positions after ``plies`` more plies, each a copy."""
+    """Yield the positions after ``plies`` more plies, each as a copy."""
     if plies == 0:
         yield board.copy()
         return

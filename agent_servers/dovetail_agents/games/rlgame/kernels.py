@@ -18,37 +18,37 @@ from dovetail_games.rlgame.kernels import BASE, ENTER, HOME, alive, legal, play,
 
 Array = NDArray[Any]
 NOTHING, PAWNS, NETWORK = 0, 1, 2
-"""The value of a position at the horizon: none, the lead in pawns, or a network's."""
+"""Evaluations at the horizon: none, the lead in pawns, or a network."""
 
 
 class RLGameRules(NamedTuple):
-    """The board and its rules, which do not change during a game."""
+    """The board and its rules, constant during a game."""
 
     steps: Array
     exits: Array
     slots: Array
-    """By square, its place among the flags that White sees."""
+    """Index of each square among the flags that White sees."""
     ordered: bool
     bases: bool
 
 
 class Leaf(NamedTuple):
-    """The evaluation of a position at the horizon, where the game has not ended."""
+    """Evaluation of an unfinished position at the horizon."""
 
     kind: int
     first: Array
-    """The network's weights, with ``NETWORK``."""
+    """The network's weights, for ``NETWORK``."""
     second: Array
     blind: bool
-    """True if the search does not see that the enemy's entering ends the game: the error of the
-    study's version 1.3."""
+    """True if the search does not see that the game ends when the enemy enters the base, an error
+    of the study's version 1.3."""
 
 
 @njit(cache=True, nogil=True)
 def active(pawns: Array, cells: Array, slots: Array, found: Array) -> int:
-    """Write the numbers of the study's inputs that are 1, White's first; return how many.
+    """Write the numbers of the study's inputs that are 1, White's first; return their number.
 
-    The inputs are those of ``dovetail_games.rlgame.kernels.encode`` as White sees them.
+    The inputs are those of ``dovetail_games.rlgame.kernels.encode``, from White's view.
     """
     size = pawns.shape[1]
     outside = 0
@@ -81,11 +81,11 @@ def _enters(action: int, player: int, cells: Array, steps: Array) -> bool:
 def _worth(
     pawns: Array, cells: Array, board: RLGameRules, leaf: Leaf, me: int, mover: int
 ) -> float:
-    """Return what a position at the horizon is worth to ``me``."""
+    """Return the value of a position at the horizon for ``me``."""
     if leaf.kind == PAWNS:
         return float((alive(pawns, me) - alive(pawns, 1 - me)) / pawns.shape[1])
     if leaf.kind == NETWORK and mover != me:
-        # The network values positions after its owner's move; the study's is 0 after the other's.
+        # The network values positions after its owner's move; after the other's, the study has 0.
         found = np.empty(2 * pawns.shape[1] + 4, np.int64)
         count = active(pawns, cells, board.slots, found)
         hidden = np.empty(leaf.first.shape[1])
@@ -95,7 +95,7 @@ def _worth(
 
 @njit(cache=True, nogil=True)
 def _order(moves: Array, count: int, likely: int) -> None:
-    """Put the move that refuted the last position of this ply first."""
+    """Move the refutation of this ply's previous position to the front."""
     for place in range(1, count):
         if moves[place] == likely:
             moves[place] = moves[0]
@@ -117,10 +117,10 @@ def _value(
     board: RLGameRules,
     leaf: Leaf,
 ) -> float:
-    """Return the value to ``me`` of the position at ply 0, where ``first`` moves; fail-soft.
+    """Return the value for ``me`` of the position at ply 0, with ``first`` to move; fail-soft.
 
-    It keeps its own stack: numba cannot load a function that calls itself from its cache
-    (numba issue 6061).
+    The search has an explicit stack, as numba cannot load recursive functions from its cache (numba
+    issue 6061).
     """
     moves = np.empty((depth + 1, 4 * pawns.shape[2] + board.exits.shape[1]), np.int64)
     count = np.zeros(depth + 1, np.int64)
@@ -206,20 +206,20 @@ def search(
     leaf: Leaf,
     nodes: Array,
 ) -> tuple[Array, Array]:
-    """Return the legal moves and their values to the mover.
+    """Return the legal moves and their values for the mover.
 
-    With pruning only the best ones are exact; the others are upper bounds below these.
+    With pruning only the best values are exact; the others are upper bounds below them.
 
     Args:
         me: the mover.
-        there: its pawns and the other's, shape (2, N).
+        there: the mover's pawns and the other's, shape (2, N).
         squares: the cells.
-        depth: plies, at least 1.
-        prune: False is plain minimax.
-        win: the worth of a game won; lost, its negative.
+        depth: the number of plies, at least 1.
+        prune: False for plain minimax.
+        win: the value of a won game; a lost one has its negative.
         board: geometry and rules.
-        leaf: the worth at the horizon.
-        nodes: int64, shape (1,); the positions reached are added.
+        leaf: the evaluation at the horizon.
+        nodes: int64, shape (1,); the number of positions reached is added.
     """
     moves = legal(me, there, squares, board.steps, board.exits)
     values = np.empty(moves.shape[0])
@@ -243,7 +243,7 @@ def search(
         if winner >= 0:
             values[number] = win if winner == me else -win
         else:
-            # One below what counts, so that an equal move is seen to be equal.
+            # One below the best, so that ties are recognised.
             floor = np.nextafter(best, -math.inf) if prune else -math.inf
             values[number] = _value(
                 depth - 1, 1 - me, me, floor, prune, win, pawns, cells, nodes, board, leaf

@@ -1,4 +1,4 @@
-"""Players of Tetris that weigh features: published ones, weights learned here, or one's own."""
+"""Players of Tetris that weigh features, with published, learned or custom weights."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TetrisPlayerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     player: Annotated[
         Literal["dellacherie", "dt-8", "bcts", "dt-10", "dt-20", "bertsekas"],
         Meta(
-            description="Whose weights: published ones, Dellacherie's, Thiery and Scherrer's "
+            description="Published weights of Dellacherie, Thiery and Scherrer "
             "(dt-8 and bcts are one), or Gabillon, Ghavamzadeh and Scherrer's; or weights "
             "learned here of Bertsekas and Tsitsiklis' features, for ten columns."
         ),
@@ -42,7 +42,7 @@ class TetrisPlayerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     features: Annotated[
         Features,
         Meta(
-            description="Of your own weights: Dellacherie's and Thiery's eight; those and pattern "
+            description="Features for `weights`: Dellacherie and Thiery's eight; those and pattern "
             "diversity; Bertsekas and Tsitsiklis' (22 on ten columns); or all of them."
         ),
     ] = "dt"
@@ -56,10 +56,10 @@ class TetrisPlayerParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TetrisPlayer(Agent[TetrisPlayerParameters]):
-    """Tetris: places each piece where a weighted sum of features is largest; the first of equals.
+    """Tetris: places each piece where a weighted sum of features is largest; ties go to the first.
 
-    Features and weights are those of the study, section 2, of MdpTetris, and of the papers that
-    ``dovetail_agents.games.tetris.weights`` names.
+    Features and weights are those of the study, section 2, of MdpTetris, and of the papers listed
+    in ``dovetail_agents.games.tetris.weights``.
     """
 
     name = "tetris-player"
@@ -113,10 +113,10 @@ class TetrisPlayer(Agent[TetrisPlayerParameters]):
         return decision.legal[kernels.best(count, out, ends, self._weights, reward, avoid)]
 
     def save(self) -> bytes:
-        """Return the weights; nothing if the parameters alone say what they are."""
+        """Return the weights; empty if the parameters determine them."""
         return self.evaluation.bytes() if self.loaded else b""
 
     def load(self, state: bytes) -> None:
-        """Play by weights that were saved, by an agent or by training."""
+        """Use weights saved by an agent or by training."""
         self._use(Weights.read(state) if state else self._given())
         self.loaded = bool(state)

@@ -1,8 +1,7 @@
-"""Walls of Tetris as columns of bits, and those after all placements of a piece at once, compiled.
+"""Walls of Tetris as columns of bits, and the walls after all placements of a piece, compiled.
 
-Bit r of a column of a wall is row r, from the bottom. The words of all placements lie side by side,
-column after column, so that a loop does the same to hundreds of words without a branch and is
-compiled to vector instructions.
+Bit r of a column is row r, from the bottom. The words of all placements are adjacent, column after
+column, so that branch-free loops over hundreds of words compile to vector instructions.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def borrowing(function: Function) -> Function:
-    """Compile what only works on arrays of its caller.
+    """Compile a function that only uses arrays of its caller.
 
-    References to parts of them are not counted, which took a quarter of a network's game.
+    This omits reference counts for views of them, which took a quarter of a game with a network.
     """
-    # The option stands in none of Numba's types, but compiles its own functions.
+    # Numba's types lack this option.
     compiled: Function = njit(cache=True, nogil=True, _nrt=False)(function)
     return compiled
 
@@ -43,16 +42,16 @@ def _parts() -> tuple[Array, Array]:
 
 
 PARTS, LOWS = _parts()
-"""By piece, rotation and column from its left edge; int64."""
+"""Columns and their lowest rows by piece, rotation and column from the left edge; int64."""
 PIECE, PLACED, AFTER = range(3)
-"""The boards of a placement, as the afterstates of ``dovetail_games.tetris`` have them."""
+"""The boards of a placement, like the afterstates of ``dovetail_games.tetris``."""
 ROOM = 9
-"""The three boards, and six rows of words to work with."""
+"""Number of boards: these three, and six rows of scratch words."""
 
 
 @njit(cache=True, nogil=True)
 def under(word: int) -> int:
-    """Return all bits up to the highest one that is set."""
+    """Return all bits up to the highest one set."""
     for shift in (1, 2, 4, 8, 16, 32):
         word |= word >> shift
     return word
@@ -60,7 +59,7 @@ def under(word: int) -> int:
 
 @njit(cache=True, nogil=True)
 def columns_of(wall: Array, width: int) -> Array:
-    """Return the columns of a wall that is given by rows."""
+    """Return the columns of a wall given by rows."""
     columns = np.zeros(width, np.int64)
     for row in range(wall.shape[0]):
         for column in range(width):
@@ -70,7 +69,7 @@ def columns_of(wall: Array, width: int) -> Array:
 
 @njit(cache=True, nogil=True)
 def placements(piece: int, width: int) -> int:
-    """Return how many placements a piece has."""
+    """Return the number of placements of a piece."""
     count = 0
     for rotation in range(ROTATIONS[piece]):
         count += width - WIDTHS[piece, rotation] + 1
@@ -79,7 +78,7 @@ def placements(piece: int, width: int) -> int:
 
 @njit(cache=True, nogil=True)
 def room(width: int) -> Array:
-    """Return room for words of all placements: int64, shape (ROOM, words of a board)."""
+    """Return an array for the words of all placements: int64, shape (ROOM, words of a board)."""
     return np.zeros((ROOM, (width + 2) * 4 * width), np.int64)
 
 
@@ -89,8 +88,8 @@ def _put(
 ) -> None:
     """Write the piece's cells, the board with it, and the row of its lowest cell.
 
-    A loop runs over the columns of one rotation, in which all placements have the same parts;
-    ``heights`` is scratch.
+    Each loop covers a column of one rotation, where all placements have the same parts; ``heights``
+    is scratch.
     """
     width = columns.shape[0]
     for column in range(width):
@@ -122,7 +121,7 @@ def _put(
 
 @borrowing
 def _remove(full: int, words: Array, count: int) -> None:
-    """Remove rows, given as bits, from the columns of a placement, which stand ``count`` apart."""
+    """Remove rows, given as bits, from the columns of a placement, which are ``count`` apart."""
     while full:
         highest = (under(full) + 1) >> 1
         below, above = highest - 1, -highest
@@ -133,7 +132,7 @@ def _remove(full: int, words: Array, count: int) -> None:
 
 @borrowing
 def _clear(width: int, count: int, boards: Array, full: Array, ends: Array) -> None:
-    """Write the boards after full rows were cleared, and which and how many rows those are."""
+    """Write the boards after full rows were cleared, with these rows and their number."""
     for placement in range(count):
         full[placement] = -1
     for column in range(1, width + 1):
@@ -153,7 +152,7 @@ def _clear(width: int, count: int, boards: Array, full: Array, ends: Array) -> N
 def _finish(
     piece: int, height: int, width: int, count: int, boards: Array, rows: Array, ends: Array
 ) -> bool:
-    """Write which placements end the game; return whether a piece reached above the board."""
+    """Write which placements end the game; return whether a piece rose above the board."""
     above = False
     placement = 0
     for rotation in range(ROTATIONS[piece]):
@@ -177,22 +176,22 @@ def drop_all(
     full: Array,
     ends: Array,
 ) -> bool:
-    """Write the boards of every placement of a piece.
+    """Write the boards after every placement of a piece.
 
     Args:
-        columns: of the wall before the drop.
-        piece: its number.
-        height: of the board.
+        columns: the wall's columns before the drop.
+        piece: the piece's number.
+        height: the height of the board.
         boards: int64, shape (AFTER + 1 or more, words of a board): the piece's cells, the board
             with it, and the board after full rows were cleared; the columns from the one left of
             the board to the one right of it, each as a word of every placement. Bit 1 is the lowest
-            row. The two beside the board are not written.
-        rows: int64, shape (placements or more,): of the piece's lowest cell.
-        full: int64, shape (placements and width or more,): the full rows as bits.
-        ends: int64, shape (placements or more, 2): the rows cleared, and 1 if the game is over.
+            row. The two outer columns are not written.
+        rows: int64, shape (placements or more,), the row of the piece's lowest cell.
+        full: int64, shape (placements and width or more,), the full rows as bits.
+        ends: int64, shape (placements or more, 2), the rows cleared, and 1 if the game is over.
 
     Returns:
-        whether a piece reached above the board.
+        Whether a piece rose above the board.
     """
     width = columns.shape[0]
     count = placements(piece, width)

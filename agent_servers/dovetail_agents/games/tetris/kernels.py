@@ -1,8 +1,8 @@
-"""Whole games of Tetris with a linear evaluation, compiled, and the features of Bertsekas and
+"""Complete games of Tetris with a linear evaluation, compiled, and the features of Bertsekas and
 Tsitsiklis.
 
 Feature sets, by number: 0 ``dt``, the eight of ``dovetail_games.tetris.features``; 1
-``dt-diversity``, with pattern diversity as the ninth; 2 ``bertsekas``; 3 ``all``: the nine, then
+``dt-diversity``, with pattern diversity as the ninth; 2 ``bertsekas``; 3 ``all``: these nine, then
 Bertsekas and Tsitsiklis'.
 """
 
@@ -39,7 +39,7 @@ MASK = (1 << FIELD) - 1
 
 @njit(cache=True, nogil=True)
 def size(kind: int, width: int) -> int:
-    """Return how many features a set has on a board of this width."""
+    """Return the number of features in a set, for a board width."""
     if kind == DT:
         return FEATURES
     if kind == DIVERSITY:
@@ -71,13 +71,13 @@ def _heights(wall: Array, width: int, out: Array) -> int:
 
 @borrowing
 def bertsekas(wall: Array, width: int, out: Array) -> None:
-    """Write the features of Bertsekas and Tsitsiklis (1996) of a wall after full rows were cleared.
+    """Write the features of Bertsekas and Tsitsiklis (1996) for a wall without full rows.
 
     Args:
-        wall: rows from the bottom.
-        width: of the board.
-        out: column heights (width), absolute differences of neighbours (width - 1), the largest
-            height, the holes, 1; shape (2 width + 2,), float64.
+        wall: the rows from the bottom.
+        width: the width of the board.
+        out: float64, shape (2 width + 2,), written: column heights (width), absolute differences of
+            neighbours (width - 1), the largest height, the holes, 1.
     """
     holes = _heights(wall, width, out)
     highest = 0.0
@@ -92,7 +92,7 @@ def bertsekas(wall: Array, width: int, out: Array) -> None:
 
 @borrowing
 def diversity(wall: Array, width: int, scratch: Array) -> int:
-    """Return how many of -2, -1, 0, 1, 2 occur as the height difference of neighbouring columns."""
+    """Return how many of -2, -1, 0, 1, 2 occur as height differences of adjacent columns."""
     _heights(wall, width, scratch)
     seen = 0
     for column in range(1, width):
@@ -114,11 +114,10 @@ def describe(
     kind: int,
     out: Array,
 ) -> None:
-    """Write a set's features of a wall after a drop; arguments as
+    """Write a set's features for a wall after a drop; arguments as for
     ``dovetail_games.tetris.kernels.features``.
 
-    ``out`` has room for ``size(ALL, width)`` numbers whatever the set; those beyond the set are
-    scratch.
+    ``out`` always has room for ``size(ALL, width)`` numbers; those beyond the set are scratch.
     """
     if kind == BERTSEKAS:
         bertsekas(wall, width, out)
@@ -145,21 +144,21 @@ def _hide(here: Array, hidden: Array) -> None:
 def _count(
     left: Array, here: Array, right: Array, hidden: Array, inside: int, counts: Array
 ) -> int:
-    """Write what is counted in columns; return 0 if there are no wells.
+    """Write the counts of columns; return 0 if there are no wells.
 
     Args:
         left, here, right: the columns, and those beside each; bit 1 is the lowest row.
         hidden: the holes.
         inside: the bits of rows within the board.
-        counts: the transitions from the left, those along the column, its holes, and its hole
-            depth, as the digits of a number of base 2^FIELD.
+        counts: transitions from the left, transitions along the column, holes, and hole depth, as
+            digits of a number in base 2^FIELD.
     """
     shafts = 0
     for at in range(here.shape[0]):
         cells = here[at]
         side = popcount((left[at] ^ cells) & inside)
         along = popcount(cells >> 1 ^ (cells | 1))
-        # Without the run on the floor, each cell is in a run above a hole.
+        # Except for the run on the floor, each cell is in a run above a hole.
         depth = popcount(cells & (cells + 2))
         counts[at] = (
             side + (along << FIELD) + (popcount(hidden[at]) << 2 * FIELD) + (depth << 3 * FIELD)
@@ -170,8 +169,8 @@ def _count(
 
 @borrowing
 def _wells(left: Array, here: Array, right: Array, alive: Array, wells: Array) -> None:
-    """Write the cumulative wells of columns: free cells down from each free one between full
-    ones."""
+    """Write the cumulative wells of columns: from each free cell between full ones, the free cells
+    below."""
     for at in range(here.shape[0]):
         alive[at] = left[at] & right[at] & ~(here[at] | 1)
     for at in range(here.shape[0]):
@@ -179,7 +178,7 @@ def _wells(left: Array, here: Array, right: Array, alive: Array, wells: Array) -
     more = 1
     while more:
         more = 0
-        for at in range(here.shape[0]):  # three steps at once, as words stay in registers
+        for at in range(here.shape[0]):  # three steps at once keep the words in registers
             free = ~(here[at] | 1)
             first = alive[at]
             second = first >> 1 & free
@@ -191,7 +190,7 @@ def _wells(left: Array, here: Array, right: Array, alive: Array, wells: Array) -
 
 @borrowing
 def _gather(words: Array, count: int, sums: Array) -> None:
-    """Write the sum over columns of each placement's words."""
+    """Write the sum of each placement's words over its columns."""
     for placement in range(count):
         sums[placement] = 0
     for start in range(0, words.shape[0], count):
@@ -202,7 +201,7 @@ def _gather(words: Array, count: int, sums: Array) -> None:
 
 @borrowing
 def _holed(hidden: Array, count: int, out: Array) -> None:
-    """Write the rows of each placement in which there are holes, as bits."""
+    """Write the rows of each placement that contain holes, as bits."""
     for placement in range(count):
         out[placement] = 0
     for start in range(0, hidden.shape[0], count):
@@ -213,7 +212,7 @@ def _holed(hidden: Array, count: int, out: Array) -> None:
 
 @borrowing
 def _erode(boards: Array, count: int, width: int, full: Array, out: Array) -> None:
-    """Write the rows cleared times the piece's cells that vanished."""
+    """Write the rows cleared times the piece's cells cleared."""
     for placement in range(count):
         out[placement, 1] = 0
         if full[placement]:
@@ -225,7 +224,7 @@ def _erode(boards: Array, count: int, width: int, full: Array, out: Array) -> No
 
 @borrowing
 def _eight(words: Array, count: int, height: int, width: int, out: Array) -> None:
-    """Write the features of ``dovetail_games.tetris.kernels.features`` but for the first two."""
+    """Write the features of ``dovetail_games.tetris.kernels.features`` except the first two."""
     board = words[AFTER]
     size = width * count
     for at in range(count):
@@ -277,7 +276,7 @@ def _diverse(tall: Array, count: int, width: int, seen: Array, out: Array) -> No
 
 @borrowing
 def _heights_and_steps(tall: Array, count: int, width: int, first: int, out: Array) -> None:
-    """Write the features of ``bertsekas`` from a number on; the holes are known as one of eight."""
+    """Write the features of ``bertsekas`` from number ``first``; holes are known from the eight."""
     for placement in range(count):
         out[placement, first + 2 * width] = out[placement, 4]
         highest = last = 0
@@ -296,12 +295,12 @@ def _heights_and_steps(tall: Array, count: int, width: int, first: int, out: Arr
 def described(
     columns: Array, piece: int, height: int, kind: int, words: Array, out: Array, ends: Array
 ) -> int:
-    """Write a set's features after every placement of a piece; return how many there are.
+    """Write a set's features after every placement of a piece; return the number of placements.
 
     Args:
-        columns: of the wall before the drop; they stay as they are.
-        words: of ``columns.room``; the boards of ``drop_all`` are the first of them.
-        piece, height, kind, out, ends: as ``described_after_all``.
+        columns: the wall's columns before the drop; not modified.
+        words: an array from ``columns.room``, starting with the boards of ``drop_all``.
+        piece, height, kind, out, ends: as for ``described_after_all``.
     """
     width = columns.shape[0]
     count = placements(piece, width)
@@ -328,17 +327,17 @@ def described(
 def described_after_all(
     wall: Array, piece: int, height: int, width: int, kind: int, out: Array, ends: Array
 ) -> int:
-    """Write a set's features after every placement of a piece; return how many there are.
+    """Write a set's features after every placement of a piece; return the number of placements.
 
     Args:
-        wall: before the drop; it stays as it is.
-        piece: its number.
-        height: of the board.
-        width: of the board.
+        wall: the wall before the drop; not modified.
+        piece: the piece's number.
+        height: the height of the board.
+        width: the width of the board.
         kind: the feature set.
-        out: float64, shape (placements or more, ``size(ALL, width)``); what is beyond the set is
+        out: float64, shape (placements or more, ``size(ALL, width)``); columns beyond the set are
             scratch.
-        ends: int64, shape (placements or more, 2): the rows cleared, and 1 if the game is over.
+        ends: int64, shape (placements or more, 2), the rows cleared, and 1 if the game is over.
     """
     columns = columns_of(wall, width)
     return int(described(columns, piece, height, kind, room(width), out, ends))
@@ -348,15 +347,15 @@ def described_after_all(
 def best(
     count: int, described: Array, ends: Array, weights: Array, reward: float, avoid: bool
 ) -> int:
-    """Return the placement with the largest weighted sum; the first of equals.
+    """Return the placement with the largest weighted sum; ties go to the first.
 
     Args:
-        count: placements.
-        described: features, shape (count or more, features or more).
+        count: the number of placements.
+        described: the features, shape (count or more, features or more).
         ends: rows cleared and whether the game is over, shape (count or more, 2).
         weights: shape (features,).
         reward: the weight of rows cleared.
-        avoid: a placement that ends the game is worth minus infinity.
+        avoid: whether a placement that ends the game is worth minus infinity.
     """
     chosen = 0
     most = -np.inf
@@ -387,15 +386,15 @@ def play(
     """Play one game with a linear evaluation.
 
     Args:
-        height: of the board.
-        width: of the board.
-        pieces: the numbers of those that come, each as likely.
-        most: pieces after which the game is cut short; 0 for never.
-        seed: of the pieces.
+        height: the height of the board.
+        width: the width of the board.
+        pieces: the numbers of the pieces, drawn with equal probability.
+        most: the number of pieces after which the game is truncated; 0 for never.
+        seed: the seed of the pieces.
         kind, weights, reward, avoid: the player; see ``describe`` and ``best``.
 
     Returns:
-        the rows cleared, the pieces placed, and whether the game came to its end.
+        The rows cleared, the pieces placed, and whether the game ended.
     """
     columns = np.zeros(width, np.int64)
     words = room(width)

@@ -1,9 +1,9 @@
 """Linear evaluations of Tetris: published weights, and the files that training writes.
 
-Sources: ``dellacherie`` Fahey 2003; ``bcts`` Thiery and Scherrer 2009 as MdpTetris publishes them
+Sources: ``dellacherie`` Fahey 2003; ``bcts`` Thiery and Scherrer 2009 as published in MdpTetris
 (the same as ``dt-8``); ``dt-10`` and ``dt-20`` Gabillon, Ghavamzadeh and Scherrer 2013, learned on
-10 x 10 and 20 x 10 boards by classification-based modified policy iteration, given to two decimals
-there. No weights of Bertsekas and Tsitsiklis' 22 features are published that we know; those of
+10 x 10 and 20 x 10 boards by classification-based modified policy iteration and given to two
+decimals. We know of no published weights for Bertsekas and Tsitsiklis' 22 features; those of
 ``bertsekas`` were learned here (docs/agents/tetris.md).
 """
 
@@ -41,7 +41,7 @@ BERTSEKAS = (
 
 
 def size(features: Features, width: int) -> int:
-    """Return how many features a set has.
+    """Return the number of features in a set, for a board width.
 
     >>> size("dt", 10), size("dt-diversity", 10), size("bertsekas", 10), size("all", 10)
     (8, 9, 22, 31)
@@ -56,18 +56,18 @@ class Weights(Struct, frozen=True, tag_field="agent", tag="dovetail.tetris-playe
     features: Features
     weights: list[float]
     reward: float = 0.0
-    """The weight of the rows that a placement clears."""
+    """Weight of the rows that a placement clears."""
     width: int = 10
-    """Of the board; it matters to features of columns."""
+    """Width of the board; only features of columns depend on it."""
     made: dict[str, Any] = {}
-    """How: for people to read."""
+    """Notes on its origin, for readers."""
 
     @classmethod
     def read(cls, data: bytes) -> Self:
-        """Return what ``bytes`` made.
+        """Return the weights that ``bytes`` encoded.
 
         Raises:
-            DovetailError: the bytes are something else.
+            DovetailError: the bytes are not saved weights.
         """
         try:
             found = msgspec.json.decode(data, type=cls)

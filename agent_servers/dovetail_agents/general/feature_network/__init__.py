@@ -1,5 +1,4 @@
-"""The generalised feature network (Ch. Eftychiou 2020): units that genes choose, over any 2-D
-board."""
+"""The generalised feature network (Ch. Eftychiou 2020): units chosen by genes, for 2-D boards."""
 
 from dovetail_agents.general.feature_network.agent import (
     FeatureNetwork,

@@ -1,5 +1,4 @@
-"""An agent that plays by a feature network, in any game whose afterstates are boards of two
-dimensions."""
+"""An agent that plays by a feature network, in any game whose afterstates are 2-D boards."""
 
 from __future__ import annotations
 
@@ -42,10 +41,10 @@ class FeatureNetworkParameters(Struct, frozen=True, forbid_unknown_fields=True):
 def boards(afterstates: Any, observation: Any) -> Array:
     """Return the boards of each action: int64, shape (actions, planes, rows, columns).
 
-    Afterstates of shape (actions, planes, rows, columns) are taken as they are. Of shape (actions,
-    rows, columns) they make three planes: what changed, if the observation is or holds a board of
-    that shape, else the afterstate; then the afterstate twice, so that genes mean nearly the same
-    as with Tetris' three boards.
+    Afterstates of shape (actions, planes, rows, columns) are returned as they are. Those of shape
+    (actions, rows, columns) become three planes: the change from the observation, if that has or
+    contains a board of the same shape, else the afterstate; then the afterstate twice. So genes
+    mean nearly the same as with Tetris' three boards.
 
     Raises:
         DovetailError: they have another shape.
@@ -70,10 +69,10 @@ def boards(afterstates: Any, observation: Any) -> Array:
 
 
 class FeatureNetwork(Agent[FeatureNetworkParameters]):
-    """Takes the action whose board the network values most; the first of equals.
+    """Takes the action whose board the network values most; ties go to the first.
 
     The network is the study's: a weighted sum of units, each a small program chosen by genes. It
-    knows no game, and never changes while it plays: ``dovetail_studies.tetris.train`` searches for
+    knows no game, and never changes during play: ``dovetail_studies.tetris.train`` searches for
     genomes.
     """
 
@@ -98,7 +97,7 @@ class FeatureNetwork(Agent[FeatureNetworkParameters]):
             )
 
     def tables(self, planes: int, rows: int, columns: int) -> Tables:
-        """Return the network for a kind of board, compiled code's way.
+        """Return the network for a kind of board, as arrays for compiled code.
 
         Raises:
             DovetailError: the genome or the units are for another kind.
@@ -124,10 +123,10 @@ class FeatureNetwork(Agent[FeatureNetworkParameters]):
         return legal[int(values.argmax())]
 
     def save(self) -> bytes:
-        """Return the genome; nothing if the parameters alone say what it is."""
+        """Return the genome; empty if the parameters determine it."""
         return b"" if self.genome is None else self.genome.bytes()
 
     def load(self, state: bytes) -> None:
-        """Play by a genome that was saved, by an agent or by training."""
+        """Use a genome saved by an agent or by training."""
         self.genome = Genome.read(state) if state else None
         self._tables.clear()

@@ -1,10 +1,10 @@
 """Units of the feature network and the real numbers that choose them (the study, 4.2 and 4.3).
 
 Where the study is silent: the Heaviside step of 0 is 0; a number on a threshold belongs to the
-upper bin; a gene outside [0, 1] counts as the nearer end; if both flip and loop are chosen the loop
-is off (it is "without flip"); boards of another shape have filters 1 x width, height x 1 and 3 x 3,
-and games with ``p`` planes divide the first gene evenly among them, so that 3 planes of 20 x 10
-give the study's 32 genes.
+upper bin; a gene outside [0, 1] counts as the nearer end; if both flip and loop are chosen, the
+loop is off (it is "without flip"). Boards of another shape have filters 1 x width, height x 1 and 3
+x 3, and games with ``p`` planes divide the first gene evenly among them, so that 3 planes of 20 x
+10 give the study's 32 genes.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ SHAPES: tuple[Shape, ...] = ("row", "column", "square")
 DIRECTIONS: tuple[Direction, ...] = ("left", "up", "right", "down")
 FLIPS: tuple[Flip, ...] = ("vertical", "horizontal")
 SPAN = 20.0
-"""Biases and weights reach from -SPAN to SPAN."""
+"""Bound of biases and weights, which lie between -SPAN and SPAN."""
 OTHERS = 12
-"""Genes of a unit besides its filter's."""
+"""Genes of a unit in addition to its filter's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One unit: a small program that turns a board into a number."""
+    """A unit: a small program that maps a board to a number."""
 
     plane: int
-    """Which of the game's boards it looks at."""
+    """Index of the board it reads."""
     shape: Shape
     filter: tuple[int, ...]
-    """-1, 0 or 1; a square's row by row from the top, a column's from the top."""
+    """Entries -1, 0 or 1, row by row from the top."""
     bias: float
     weight: float
     sides: int = 0
-    """0 or 1: what stands left and right of the board (square only)."""
+    """0 or 1: the value beyond the left and right edges (square only)."""
     ends: int = 0
-    """0 or 1: what stands above and below, corners included (square only)."""
+    """0 or 1: the value beyond the top and bottom edges, including corners (square only)."""
     flip: Flip | None = None
     """Add the mirrored filter's output: vertical is left-right, horizontal top-bottom (square
     only)."""
     loop: Direction | None = None
-    """Count from each cell that fires along this direction (square without flip only)."""
+    """Direction in which to count from each firing cell (square without flip only)."""
     count: int = 0
-    """The value whose run the loop counts."""
+    """Value of the cells that the loop counts."""
     middle: bool = False
-    """Return the middle of the coordinates that fire (row and column only)."""
+    """True to return the middle of the firing coordinates (row and column only)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _entries(rows: int, columns: int) -> int:
 
 
 def genes(rows: int, columns: int) -> int:
-    """Return how many genes choose one unit.
+    """Return the number of genes of a unit.
 
     >>> genes(20, 10), genes(4, 4)
     (32, 21)
@@ -121,7 +121,7 @@ def genes(rows: int, columns: int) -> int:
 
 
 def length(shape: Shape, rows: int, columns: int) -> int:
-    """Return how many entries a filter has."""
+    """Return the number of entries in a filter."""
     return {"row": columns, "column": rows, "square": 9}[shape]
 
 
@@ -136,14 +136,13 @@ def _stretch(gene: float) -> float:
 def decode(
     genome: Sequence[float] | NDArray[Any], planes: int, rows: int, columns: int
 ) -> UnitNetwork:
-    """Return the network that a genome stands for.
+    """Return the network that a genome encodes.
 
     Args:
-        genome: for each unit ``genes(rows, columns)`` numbers from 0 to 1, in the order of the
-            study.
-        planes: boards that the game offers for each action.
-        rows: of a board.
-        columns: of a board.
+        genome: ``genes(rows, columns)`` numbers from 0 to 1 for each unit, in the study's order.
+        planes: the number of boards that the game offers for each action.
+        rows: the rows of a board.
+        columns: the columns of a board.
 
     Raises:
         DovetailError: the genome has another length, or a gene is not a number.
@@ -184,8 +183,8 @@ def _unit(row: list[float], planes: int, rows: int, columns: int) -> Unit:
 
 
 def encode(network: UnitNetwork) -> NDArray[np.float64]:
-    """Return a genome that decodes to a network: each choice in the middle of its bin, 0.5 if
-    silent."""
+    """Return a genome that decodes to a network, with choices in the middle of their bins and 0.5
+    for unused genes."""
     each, entries = genes(network.rows, network.columns), _entries(network.rows, network.columns)
     out = np.full((len(network.units), each), 0.5)
     for row, unit in zip(out, network.units, strict=True):

@@ -1,18 +1,19 @@
-"""Units set by hand after Dellacherie's features (the study, 4.4 and 4.6).
+"""Hand-made units based on Dellacherie's features (the study, 4.4 and 4.6).
 
-Each looks at one of Tetris' three boards: 0 the piece's cells, 1 the board with it, 2 the board
-after full rows are cleared. On boards without a cell above the top:
+Each reads one of Tetris' three boards: 0 the piece's cells, 1 the board with it, 2 the board after
+full rows are cleared. On boards without a cell above the top:
 
-- landing height, row transitions and cumulative wells are Dellacherie's exactly;
+- landing height, row transitions and cumulative wells are exactly Dellacherie's;
 - the study's column transitions are his, plus the columns whose top cell is free, minus those whose
-  is full;
-- the study's holes are only free cells right under a full one.  With the loop down they are his;
-- with that filter alone, twice its sum plus the width is his column transitions, exactly;
-- eroded cells (rows cleared times cells of the piece that vanish) no sum of units can give, for
-  each unit sees one board: let piece A have four cells in a row, piece B one cell, and let both
-  lead to the same full board. If the row is full the features differ by 3, if a cell of the row is
-  free by 0, but the piece's board, the only one on which A and B differ, is the same both times.
-  Completed rows stand in for it, as in the study.
+  top cell is full;
+- the study's holes are only free cells directly under a full one.  With the downward loop they are
+  his;
+- with that filter alone, twice its sum plus the width is exactly his column transitions;
+- no sum of units can give eroded cells (rows cleared times the piece's cells cleared), as each unit
+  sees one board: let piece A have four cells in a row, piece B one cell, and let both lead to the
+  same full board. If the row is full the features differ by 3, if a cell of the row is free by 0,
+  but the piece's board, the only one on which A and B differ, is the same both times. Completed
+  rows stand in for them, as in the study.
 """
 
 from __future__ import annotations
@@ -27,63 +28,62 @@ Preset = Literal["study", "exact", "learned"]
 PIECE, PLACED, AFTER = 0, 1, 2
 PLANES = 3
 LEARNED = (-1.446, 0.793, -0.544, -0.474, -3.87, -0.755)
-"""Weights of the study's six units that CMA-ES found on 14 rows (docs/agents/tetris.md)."""
+"""Weights of the study's six units, found by CMA-ES on 14 rows (docs/agents/tetris.md)."""
 
 
 def landing_height(columns: int, weight: float = -1.0) -> Unit:
-    """Return the middle row of the piece."""
+    """Return a unit for the middle row of the piece."""
     return Unit(PIECE, "row", (1,) * columns, -0.5, weight, middle=True)
 
 
 def completed_rows(columns: int, weight: float = 1.0) -> Unit:
-    """Return the number of full rows."""
+    """Return a unit for the number of full rows."""
     return Unit(PLACED, "row", (1,) * columns, 0.5 - columns, weight)
 
 
 def row_transitions(weight: float = -1.0) -> Unit:
-    """Return the changes along each row; walls are full."""
+    """Return a unit for the changes along each row; walls count as full."""
     return Unit(
         AFTER, "square", (0, 0, 0, 1, -1, 0, 0, 0, 0), -0.5, weight, sides=1, flip="vertical"
     )
 
 
 UNDER = (0, 1, 0, 0, -1, 0, 0, 0, 0)
-"""Fires at a free cell right under a full one."""
+"""Filter that fires at a free cell directly under a full one."""
 
 
 def column_transitions(weight: float = -1.0) -> Unit:
-    """Return the changes along each column, plus the number of columns whose top cell is free."""
+    """Return a unit for the changes along each column, plus the columns whose top cell is free."""
     return Unit(AFTER, "square", UNDER, -0.5, weight, ends=1, flip="horizontal")
 
 
 def direct_holes(weight: float = -4.0) -> Unit:
-    """Return the number of free cells right under a full one."""
+    """Return a unit for the free cells directly under a full one."""
     return Unit(AFTER, "square", UNDER, -0.5, weight)
 
 
 def holes(weight: float = -4.0) -> Unit:
-    """Return the number of free cells with a full one anywhere above: runs of them, down from each
-    roof."""
+    """Return a unit for the free cells below a full one, as runs down from each roof."""
     return Unit(AFTER, "square", UNDER, -0.5, weight, loop="down", count=0)
 
 
 def wells(weight: float = -1.0) -> Unit:
-    """Return the cumulative wells: from each free cell between full ones, the free cells down from
-    it."""
+    """Return a unit for cumulative wells: from each free cell between full ones, the free cells
+    below."""
     shaft = (0, 0, 0, 1, -1, 1, 0, 0, 0)
     return Unit(AFTER, "square", shaft, -1.5, weight, sides=1, loop="down", count=0)
 
 
 def columns_in_all(rows: int, weight: float = -1.0) -> Unit:
-    """Return the number of columns, whatever is on the board."""
+    """Return a unit for the number of columns, a constant."""
     return Unit(AFTER, "column", (0,) * rows, 0.5, weight)
 
 
 def network(preset: Preset, planes: int, rows: int, columns: int) -> UnitNetwork:
-    """Return a network of units set by hand, with Dellacherie's weights or learned ones.
+    """Return a network of hand-made units, with Dellacherie's weights or learned ones.
 
-    ``study`` is the study's six units; ``exact`` has five of the six features exactly, and
-    completed rows; ``learned`` is the study's units with the weights ``LEARNED``.
+    ``study`` has the study's six units; ``exact`` has five of the six features exactly, and
+    completed rows; ``learned`` has the study's units with the weights ``LEARNED``.
 
     Raises:
         DovetailError: the game does not offer three boards for each action.

@@ -1,7 +1,7 @@
-"""The feature network over whole numbers, compiled; equal to ``reference``.
+"""The feature network over integers, compiled; equal to ``reference``.
 
-The loop is one sweep over the board that carries the length of each run, so a unit looks at each
-cell a fixed number of times whatever its genes are.
+The loop is a single sweep over the board that carries the length of each run, so a unit visits each
+cell a fixed number of times, whatever its genes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 @njit(cache=True, nogil=True)
 def middle(outputs: Array, count: int, bias: float) -> float:
-    """Return (least + most) / 2 of the coordinates that fire; see ``reference.middle``."""
+    """Return (least + most) / 2 of the firing coordinates; see ``reference.middle``."""
     fired = 0
     for place in range(count):
         fired += outputs[place]
@@ -77,7 +77,8 @@ def _square(board: Array, padded: Array, numbers: Array, entries: Array, bias: f
                 if flip:
                     total += _fires(padded, row, column, entries, bias, flip)
         return total
-    # The run from a cell is one more than that from the next cell of the walk, which is seen first.
+    # A cell's run is one longer than that of the next cell in the direction, which is visited
+    # first.
     runs = np.zeros((rows + 2, columns + 2), np.int64)
     backward = loop > 2  # right or down: the next cell has the larger number
     for n in range(rows * columns):
@@ -99,14 +100,14 @@ def _square(board: Array, padded: Array, numbers: Array, entries: Array, bias: f
 
 @njit(cache=True, nogil=True)
 def unit_value(board: Array, padded: Array, numbers: Array, entries: Array, bias: float) -> float:
-    """Return what a unit makes of its board.
+    """Return a unit's value for its board.
 
     Args:
         board: int64, shape (rows, columns).
         padded: scratch, int64, shape (rows + 2, columns + 2).
-        numbers: a row of ``Network.tables``'s first array.
-        entries: of its second.
-        bias: of its third.
+        numbers: the unit's row in the first array of ``Network.tables``.
+        entries: its row in the second array.
+        bias: its bias in the third array.
     """
     if numbers[1] == 2:
         return float(_square(board, padded, numbers, entries, bias))

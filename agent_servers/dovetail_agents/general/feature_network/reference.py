@@ -1,7 +1,8 @@
 """The feature network in plain numpy, step by step as the study describes it (4.2); slow.
 
-Filters are correlated without reversal, stride 1. A square's board gets one cell on each side, left
-and right first, then above and below across the widened board, so that corners are of the latter.
+Filters are correlated without reversal, stride 1. A square filter's board is padded by one cell on
+each side, left and right first, then above and below across the widened board, so corners get the
+latter value.
 """
 
 from __future__ import annotations
@@ -24,16 +25,15 @@ STEPS: dict[Direction, tuple[int, int]] = {
 
 
 def longest(rows: int, columns: int) -> int:
-    """Return the most steps that the loops of one unit can take: from every cell, across the
-    board."""
+    """Return the maximum number of steps of a unit's loops: from every cell, across the board."""
     return rows * columns * max(rows, columns)
 
 
 def walk(board: Array, fired: Array, direction: Direction, count: int) -> int:
-    """Return the cells counted from every cell that fires, itself first, until another value or the
-    edge.
+    """Return the number of cells counted from all firing cells, up to another value or the edge.
 
-    Each step moves one cell on and none leaves the board, so at most ``longest`` cells are counted.
+    A firing cell counts itself. Each step moves one cell and none leaves the board, so at most
+    ``longest`` cells are counted.
     """
     down, across = STEPS[direction]
     total = 0
@@ -47,11 +47,11 @@ def walk(board: Array, fired: Array, direction: Direction, count: int) -> int:
 
 
 def middle(outputs: Array, bias: float) -> float:
-    """Return (least + most) / 2 of the coordinates that fire; the last output's coordinate is 0.
+    """Return (least + most) / 2 of the firing coordinates; the last output's coordinate is 0.
 
     Args:
         outputs: 0 or 1, shape (n,).
-        bias: the filter's, used again for the gate that closes when nothing fires.
+        bias: the filter's bias, used again for the gate that closes when nothing fires.
     """
     places = np.arange(len(outputs) - 1, -1, -1)
     gate = int(outputs.sum() + bias > 0)
@@ -61,7 +61,7 @@ def middle(outputs: Array, bias: float) -> float:
 
 
 def unit_value(board: Array, unit: Unit) -> float:
-    """Return what a unit makes of its board, before its weight; shape (rows, columns)."""
+    """Return a unit's value for its board of shape (rows, columns), without its weight."""
     board = np.asarray(board, np.int64)
     entries = np.array(unit.filter)
     if unit.shape != "square":

@@ -1,4 +1,4 @@
-"""Genome files: what training writes, and what ``feature-network`` saves and loads."""
+"""Genome files, written by training, and the saved form of ``feature-network``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dovetail_agents.general.feature_network.genome import UnitNetwork, decode, 
 
 
 class Genome(Struct, frozen=True, tag_field="agent", tag="dovetail.feature-network"):
-    """A genome with the board that it is for; JSON on disk."""
+    """A genome and the board it is for; JSON on disk."""
 
     version: Literal[1]
     planes: Annotated[int, Meta(ge=1, le=256)]
@@ -23,11 +23,11 @@ class Genome(Struct, frozen=True, tag_field="agent", tag="dovetail.feature-netwo
     columns: Annotated[int, Meta(ge=1)]
     genome: list[float]
     made: dict[str, Any] = {}
-    """How: for people to read."""
+    """Notes on its origin, for readers."""
 
     @classmethod
     def of(cls, network: UnitNetwork, made: dict[str, Any] | None = None) -> Self:
-        """Return the file of a network."""
+        """Return a network's genome with its board."""
         found = encode(network).tolist()
         return cls(1, network.planes, network.rows, network.columns, found, made or {})
 
@@ -38,15 +38,15 @@ class Genome(Struct, frozen=True, tag_field="agent", tag="dovetail.feature-netwo
         board: tuple[int, int, int],
         made: dict[str, Any] | None = None,
     ) -> Self:
-        """Return the file of genes for a board: planes, rows, columns."""
+        """Return genes with their board, given as planes, rows and columns."""
         return cls(1, *board, np.asarray(values, np.float64).tolist(), made or {})
 
     @classmethod
     def read(cls, data: bytes) -> Self:
-        """Return what ``bytes`` made.
+        """Return the genome that ``bytes`` encoded.
 
         Raises:
-            DovetailError: the bytes are something else.
+            DovetailError: the bytes are not a saved genome.
         """
         try:
             found = msgspec.json.decode(data, type=cls)
@@ -60,10 +60,10 @@ class Genome(Struct, frozen=True, tag_field="agent", tag="dovetail.feature-netwo
         return msgspec.json.encode(self) + b"\n"
 
     def network(self, planes: int = 0, rows: int = 0, columns: int = 0) -> UnitNetwork:
-        """Return the network, for this board or one for which a unit has as many genes.
+        """Return the network, for this board or another whose units have the same number of genes.
 
         Raises:
-            DovetailError: it is for another board.
+            DovetailError: the genome is for another board.
         """
         wanted = (planes or self.planes, rows or self.rows, columns or self.columns)
         if wanted[0] != self.planes or genes(*wanted[1:]) != genes(self.rows, self.columns):

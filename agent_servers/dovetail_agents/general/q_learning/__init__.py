@@ -1,5 +1,4 @@
-"""Tabular Q-learning for any environment with discrete actions, and the core that ``dominion-q``
-shares."""
+"""Tabular Q-learning for any environment with discrete actions; ``dominion-q`` uses its core."""
 
 from dovetail_agents.general.q_learning.agent import QLearning
 

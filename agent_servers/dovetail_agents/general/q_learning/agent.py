@@ -45,7 +45,7 @@ class QLearningParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
     encoder: Annotated[
         str,
         Meta(
-            description="What a state is: bytes, the whole observation; components, those of the "
+            description="Form of a state: bytes, the whole observation; components, those of the "
             "next option; or the name of a registered encoder, a function of observation and "
             "seat that returns bytes or a number."
         ),
@@ -81,7 +81,7 @@ class _Settings(Struct, forbid_unknown_fields=True):
 
 
 class _Slots:
-    """A group's memory: for each seat of its slots a generator and the last entry."""
+    """A batch's memory: a generator and the last entry for each seat."""
 
     def __init__(self, seats: Mapping[int, Seat], chance: Twisters, size: int) -> None:
         self.seats = seats
@@ -94,15 +94,15 @@ class _Slots:
 class QLearning(VectorAgent[QLearningParameters]):
     """Learns the value of each action in each state, in a table.
 
-    With ``s, a`` a seat's last state and action, ``r`` what it earned since and ``s'`` its state
-    now, each decision does, before it chooses::
+    With ``s, a`` a seat's last state and action, ``r`` its reward since and ``s'`` its current
+    state, each decision first does::
 
         Q(s, a) <- Q(s, a) + rate * (r + discount * max Q(s', legal actions) - Q(s, a))
 
-    At the end the target is ``r`` alone; if the episode was truncated, the target also has the
-    discounted value of the best action ever tried in the last state. All seats
-    share one table. In ``evaluate`` mode nothing changes. An interrupted episode (cancelled,
-    environment-failed, disconnected, crashed) teaches no last step.
+    At the end the target is ``r`` alone; if the episode was truncated, the target also includes the
+    discounted value of the best action ever tried in the last state. All seats share one table. In
+    ``evaluate`` mode nothing changes. The last step of an interrupted episode (cancelled,
+    environment-failed, disconnected, crashed) is not learned from.
     """
 
     name = "q-learning"
@@ -117,9 +117,9 @@ class QLearning(VectorAgent[QLearningParameters]):
     def _prepare(self) -> None:
         given, who = self.parameters, f"agent {self.name}"
         self.episodes = 0
-        """Learnt from, each seat's counted."""
+        """Number of episodes learned from, counted for each seat."""
         self.learner: Learner | None = None
-        """Made when the first seat shows how many actions there are."""
+        """The learner, created when the first seat shows the number of actions."""
         if given.encoder == "components" and not given.components:
             raise DovetailError(
                 f"{who}, option 'encoder': with \"components\" the option components must list some"
@@ -165,7 +165,7 @@ class QLearning(VectorAgent[QLearningParameters]):
             )
 
     def _states(self, seat: Seat) -> int | None:
-        """Return how many states a dense table has."""
+        """Return the number of states of a dense table."""
         if self.parameters.table == "sparse":
             return None
         given, spec = self.parameters, seat.spec
@@ -233,7 +233,7 @@ class QLearning(VectorAgent[QLearningParameters]):
             self._finish(end.memory, end.reward, cut, end.seat)
 
     def _finish(self, pending: Pending, reward: float, cut: Any, seat: Seat) -> None:
-        """Learn the end of an episode: its last reward, and where it was cut short."""
+        """Learn from the end of an episode: its last reward, and its last state if truncated."""
         if self.learner is None:
             return
         later = 0.0 if cut is None else self.learner.beyond(self._state_of(cut, seat))
@@ -251,7 +251,7 @@ class QLearning(VectorAgent[QLearningParameters]):
         return _Slots(seats, Twisters(size), size)
 
     def step_rows(self, rows: Rows, memory: _Slots) -> Array:
-        """Answer and learn row by row, as ``step`` would."""
+        """Choose actions and learn row by row, as ``step`` would."""
         from dovetail_agents.general.q_learning import kernels
         from dovetail_agents.learning.draws import best_of_rows
 
@@ -284,7 +284,7 @@ class QLearning(VectorAgent[QLearningParameters]):
                 states,
                 memory.rows,
                 memory.columns,
-                table.values,  # after ``table.row``, which may have made new ones
+                table.values,  # after ``table.row``, which may reallocate them
                 table.visits,
                 given.learning_rate,
                 given.rate_power,
@@ -301,7 +301,7 @@ class QLearning(VectorAgent[QLearningParameters]):
         if seen is None:
             seen = [None] * len(rows.slots)
         elif isinstance(seen, np.ndarray) and seen.ndim == 1:
-            seen = seen.tolist()  # numbers, as in single matches
+            seen = seen.tolist()  # plain numbers, as in single matches
         return [
             self._state_of(each, seats[seat])
             for each, seat in zip(seen, rows.seats.tolist(), strict=True)
@@ -316,7 +316,7 @@ class QLearning(VectorAgent[QLearningParameters]):
                 self._finish(pending, float(ends.rewards[row]), ends.beyond(row), seat)
 
     def message(self, body: Any) -> Any:
-        """Answer ``"counts"`` with how many states have rows, and how many entries were tried."""
+        """Answer ``"counts"`` with the number of states with rows, and of entries tried."""
         if body != "counts" or self.learner is None:
             return None
         table = self.learner.table
@@ -324,13 +324,12 @@ class QLearning(VectorAgent[QLearningParameters]):
         return {"states": rows, "tried": table.tried(), "episodes": self.episodes}
 
     def save(self) -> bytes:
-        """Return the entries that were ever tried, and counters. Episodes in progress are not among
-        them."""
+        """Return the entries that were tried, and counters.  Episodes in progress are not saved."""
         found = None if self.learner is None else entries(self.learner.table)
         return pack(self.name, 1, self.parameters, self.seed, _Settings(self.episodes, found))
 
     def load(self, state: bytes) -> None:
-        """Become the agent that was saved."""
+        """Restore a saved agent."""
         saved = unpack(self.name, state, 1, QLearningParameters, _Settings)
         found = saved.settings
         other = QLearning(saved.parameters, saved.seed)

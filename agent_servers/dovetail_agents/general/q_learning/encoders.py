@@ -1,4 +1,4 @@
-"""Observations as the number of a state, or as bytes."""
+"""Encoders of observations as state numbers or bytes."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from dovetail_agents.general.q_learning.table import Key
 
 
 class Component(Struct, frozen=True, forbid_unknown_fields=True):
-    """One number of an observation as a part of a state: clamped, then in steps of ``width``."""
+    """One number of an observation as part of a state: clamped, then cut into steps of
+    ``width``."""
 
     at: Annotated[int, Meta(ge=0)]
-    """Its place in the flattened observation."""
+    """Index in the flattened observation."""
     least: float
     most: float
     width: Annotated[float, Meta(gt=0)] = 1.0
 
     @property
     def levels(self) -> int:
-        """How many values it has."""
+        """Number of values it can have."""
         return int((self.most - self.least) // self.width) + 1
 
     def level(self, number: float) -> int:
-        """Return which of them a number is."""
+        """Return the level of a number."""
         return int((min(max(number, self.least), self.most) - self.least) // self.width)
 
 
@@ -44,8 +45,7 @@ def whole(observation: Any, seat: Seat) -> bytes:
 
 
 def bucketed(parts: Sequence[Component]) -> Encode:
-    """Return a function that numbers states by components, the first of them fastest (mixed
-    radix)."""
+    """Return a function that numbers states by components in mixed radix, the first fastest."""
 
     def encode(observation: Any, seat: Seat) -> int:
         flat = np.asarray(observation).reshape(-1)
@@ -59,7 +59,7 @@ def bucketed(parts: Sequence[Component]) -> Encode:
 
 
 def key_of(state: Any, who: str) -> Key:
-    """Return what an encoder gave as a key; raise DovetailError if it is none."""
+    """Return an encoder's result as a key; raise DovetailError if it is invalid."""
     if isinstance(state, bytes):
         return state
     if isinstance(state, int | np.integer) and 0 <= state < 1 << 64:

@@ -1,5 +1,4 @@
-"""Q-learning for many rows at once, compiled: each row as ``learner`` does it, one after the
-other."""
+"""Q-learning for many rows, compiled: rows are handled one after the other, as in ``learner``."""
 
 from __future__ import annotations
 
@@ -34,13 +33,13 @@ def step(
     min_visits: int,
     out: Array,
 ) -> None:
-    """Update what each seat did last, then choose and count what it does.
+    """Update the last action of each seat, then choose and count the next one.
 
     Args:
         which: the seat of each row, by number; its generator and its last entry.
         rows: the state of each row, as a row of the table.
         legal: bool, shape (rows, columns).
-        rewards: float64: what each last decision has earned since.
+        rewards: float64, the reward since each seat's last decision.
         states: generators; see ``twister``.
         last_rows, last_columns: by seat, the entry of its last decision; row -1 for none.
         values, visits: the table.

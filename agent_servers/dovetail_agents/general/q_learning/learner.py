@@ -1,7 +1,7 @@
-"""The core of Q-learning: an entry is updated when the same seat's next decision comes.
+"""The core of Q-learning: an entry is updated at the same seat's next decision.
 
-Over the actions that are then legal (Watkins 1989; the delayed form and forced exploration are
-those of the Dominion study, sections 2.1 and 2.6).
+The maximum is over the actions that are legal then (Watkins 1989; the delayed form and forced
+exploration are those of the Dominion study, sections 2.1 and 2.6).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dovetail_agents.learning.step_size import StepSize
 
 
 class LearnerParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a table is learned; the defaults are the Dominion study's."""
+    """Options for learning a table; the defaults are the Dominion study's."""
 
     learning_rate: Annotated[
         float, Meta(ge=0, le=1, description="Learning rate (alpha) at the first visit of an entry.")
@@ -58,10 +58,11 @@ def explore(
     epsilon: float,
     rng: random.Random,
 ) -> int:
-    """Return the place of the action to take while learning.
+    """Return the index of the action to take while learning.
 
-    One of those visited fewer than ``min_visits`` times, at random (forced exploration, section 2.6
-    of the Dominion study); if there is none, with probability ``epsilon`` any, else the best.
+    It is a random one of those with fewer than ``min_visits`` visits (forced exploration, section
+    2.6 of the Dominion study). If there is none, it is any action with probability ``epsilon``,
+    otherwise the best.
     """
     rare = [place for place, count in enumerate(visits) if count < min_visits]
     if rare:
@@ -72,15 +73,15 @@ def explore(
 
 
 class Pending(Struct):
-    """A seat's last decision in an episode, to be updated when the next one comes."""
+    """A seat's last decision in an episode, to be updated at the next one."""
 
     row: int = -1
-    """Of the table; -1 before the first decision."""
+    """Row in the table; -1 before the first decision."""
     column: int = -1
 
 
 class Learner:
-    """Chooses by a table and updates it; each seat of each episode has a ``Pending`` of its own."""
+    """Chooses by a table and updates it; each seat of each episode has its own ``Pending``."""
 
     def __init__(self, parameters: LearnerParameters, table: Table) -> None:
         self.parameters, self.table = parameters, table
@@ -89,7 +90,7 @@ class Learner:
         )
 
     def greedy(self, key: Key, columns: Sequence[int], rng: random.Random) -> int:
-        """Return the best column, and change nothing."""
+        """Return the best column without learning."""
         row = self.table.find(key)
         values = self.table.fresh(key)[0] if row is None else self.table.values[row]
         return columns[best(values[list(columns)].tolist(), rng)]
@@ -103,15 +104,15 @@ class Learner:
         discount: float,
         rng: random.Random,
     ) -> int:
-        """Update the last decision, and choose and count the next one.
+        """Update the last decision, then choose and count the next one.
 
         Args:
-            pending: the seat's last decision; it becomes this one.
+            pending: the seat's last decision; overwritten with this one.
             key: the state.
-            columns: what is legal.
-            reward: what the last decision has earned since.
-            discount: of what follows it.
-            rng: explores.
+            columns: the legal columns.
+            reward: the reward since the last decision.
+            discount: the discount for the value of this state.
+            rng: the source of exploration.
         """
         table, given = self.table, self.parameters
         row = table.row(key)
@@ -125,17 +126,16 @@ class Learner:
         return column
 
     def end(self, pending: Pending, target: float) -> bool:
-        """Update the last decision of an episode towards ``target``; return whether there was
-        one."""
+        """Update an episode's last decision towards ``target``; return whether there was one."""
         if pending.row < 0:
             return False
         self._update(pending, target)
         return True
 
     def beyond(self, key: Key) -> float:
-        """Return what a state is worth in which an episode was truncated.
+        """Return the value of the state in which an episode was truncated.
 
-        It is the value of the best action that was ever tried there; 0 if none was.
+        It is the value of the best action ever tried there; 0 if none was.
         """
         row = self.table.find(key)
         if row is None or not self.table.visits[row].any():

@@ -1,4 +1,4 @@
-"""Tables of values and visits by state and action: dense or sparse, saved and restored."""
+"""Dense and sparse tables of values and visits by state and action, and their saved form."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ Key = int | bytes
 """A state: its number, or bytes."""
 MIB = 1 << 20
 STATE = 120
-"""Bytes that a sparse table needs for a state beside its entries, and the bytes of its key."""
+"""Bytes for a state of a sparse table, in addition to its entries and the bytes of its key."""
 _MASK = (1 << 64) - 1
 
 
 def _fractions(seed: int, first: int, count: int) -> Array:
-    """Return a number from 0 to 1, 1 excluded, for each of ``count`` entries: float32, shape
-    (count,)."""
+    """Return random numbers in [0, 1) for ``count`` entries: float32, shape (count,)."""
     z = np.arange(count, dtype=np.uint64) + np.uint64(first & _MASK)
     z += np.uint64(1)
     z *= np.uint64(0x9E3779B97F4A7C15)
@@ -35,18 +34,18 @@ def _fractions(seed: int, first: int, count: int) -> Array:
 class Table:
     """A value and a visit count for each action in each state.
 
-    A dense table has a row for each state number; a sparse one makes a row when a state is first
-    met. First values follow from the seed and the entry alone, so that both kinds hold the same.
+    A dense table has a row for each state number; a sparse one adds a row when it meets a state.
+    Initial values depend only on the seed and the entry, so both kinds hold the same.
 
     Args:
-        who: the agent, as errors name it.
-        actions: columns.
-        states: rows of a dense table; None for a sparse one.
-        memory: bytes that the table may take; growing needs half of them more for a moment.
-        seed: of the first values.
-        first: the least of them.
-        spread: how far they reach above it.
-        dtype: of the values.
+        who: the agent's name, for errors.
+        actions: the number of columns.
+        states: the number of rows of a dense table; None for a sparse one.
+        memory: the maximum bytes of the table; growing briefly needs half as many more.
+        seed: the seed of the initial values.
+        first: the minimum initial value.
+        spread: the range of initial values above the minimum.
+        dtype: the type of the values.
 
     Raises:
         DovetailError: a dense table needs more memory.
@@ -67,7 +66,7 @@ class Table:
         self.memory, self.seed, self.first, self.spread = memory, seed, first, spread
         self.dtype = np.dtype(dtype)
         self.rows: dict[Key, int] = {}
-        """Of a sparse table: the rows of the states, in the order in which they were met."""
+        """Rows of a sparse table by state, in the order in which states were met."""
         self._keys = 0
         size = 0 if states is None else states
         needed = size * self.width
@@ -91,7 +90,7 @@ class Table:
         return self.actions * (int(self.dtype.itemsize) + 4)
 
     def fresh(self, key: Key, count: int = 1) -> Array:
-        """Return the first values of states that follow each other: shape (count, actions)."""
+        """Return the initial values of consecutive states: shape (count, actions)."""
         shape = (count, self.actions)
         if not self.spread:
             return np.full(shape, self.first, self.dtype)
@@ -102,17 +101,17 @@ class Table:
         return np.asarray(scaled + self.dtype.type(self.first))
 
     def find(self, key: Key) -> int | None:
-        """Return the row of a state, or None if a sparse table has none yet."""
+        """Return the row of a state; None if a sparse table has none yet."""
         if self.states is None:
             return self.rows.get(key)
         assert isinstance(key, int)
         return key
 
     def row(self, key: Key) -> int:
-        """Return the row of a state; a sparse table makes it.
+        """Return the row of a state, adding it to a sparse table if needed.
 
         Raises:
-            DovetailError: the memory that is allowed is full.
+            DovetailError: the memory limit is reached.
         """
         found = self.find(key)
         if found is not None:
@@ -138,7 +137,7 @@ class Table:
         self.resize(size)
 
     def resize(self, size: int) -> None:
-        """Make room for ``size`` rows of a sparse table."""
+        """Reallocate a sparse table for ``size`` rows."""
         for name in ("values", "visits"):
             old = getattr(self, name)
             new = np.zeros((size, self.actions), old.dtype)
@@ -146,12 +145,12 @@ class Table:
             setattr(self, name, new)
 
     def tried(self) -> int:
-        """Return how many entries have been visited."""
+        """Return the number of entries visited."""
         return int(np.count_nonzero(self.visits))
 
 
 class Entries(Struct, frozen=True):
-    """The entries of a table that were ever visited, to be saved; little-endian."""
+    """The visited entries of a table, as saved; little-endian."""
 
     actions: int
     states: int | None
@@ -164,10 +163,10 @@ class Entries(Struct, frozen=True):
 
 
 def entries(table: Table) -> Entries:
-    """Return what must be saved of a table; the rest follows from its seed.
+    """Return the entries to save of a table; its seed determines the others.
 
-    The states are sorted: in which order they were met depends, with several episodes at once, on
-    which program was faster.
+    States are sorted, because with several episodes at once the order in which they were met
+    depends on timing.
     """
     visits = table.visits.reshape(-1)
     tried = np.flatnonzero(visits)
@@ -195,7 +194,7 @@ def restore(table: Table, saved: Entries) -> None:
     """Put saved entries into a new table.
 
     Raises:
-        DovetailError: they are of another table.
+        DovetailError: they are from another table.
     """
     wrong = DovetailError(f"these bytes are not a saved {table.who}: wrong tables")
     if (table.actions, table.states) != (saved.actions, saved.states):

@@ -46,10 +46,10 @@ Rules = dict[str, tuple[Environment, Sequence[Space]]]
 def _prepare(
     name: str, parameters: SearcherParameters, rules: Rules, spec: Spec, lookahead: bool
 ) -> None:
-    """Make rules of this program for a game, unless the environment is to be asked.
+    """Create local rules for a game, unless the search uses lookahead.
 
     Raises:
-        Refused: that would help, and the run does not allow it.
+        Refused: lookahead is needed, and the run does not allow it.
         DovetailError: the game cannot be searched.
     """
     if parameters.source == "lookahead":
@@ -67,10 +67,10 @@ def _prepare(
 
 
 def _place(parameters: SearcherParameters, rules: Rules, spec: Spec) -> None:
-    """Make rules of this program for a game.
+    """Create local rules for a game.
 
     Raises:
-        DovetailError: they cannot be had, or are of another game.
+        DovetailError: there are none, or they are of another game.
     """
     if spec.name not in rules:
         if spec.name not in names("environment"):
@@ -98,7 +98,7 @@ class Searcher(Agent[S]):
     def __init__(self, parameters: S | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self._rules: Rules = {}
-        """By the name of a game: an environment to be placed, and what its seats observe."""
+        """By game, an environment to place at a position, and its seats' observation spaces."""
 
     def init(self, seat: Seat) -> None:
         _prepare(self.name, self.parameters, self._rules, seat.spec, seat.lookahead)
@@ -108,7 +108,7 @@ class Searcher(Agent[S]):
         _prepare(cls.name, parameters, {}, spec, lookahead)
 
     def _here(self, spec: Spec) -> Environment | None:
-        """Return the rules of this program for a game; None to ask."""
+        """Return local rules for a game; None to use lookahead."""
         made, seen = self._rules.get(spec.name, (None, ()))
         return made if seen == spec.observation_spaces else None
 
@@ -128,11 +128,11 @@ class Searcher(Agent[S]):
 
     @abstractmethod
     def search(self, decision: Decision, start: Node) -> Search:
-        """Return a search whose result is an action."""
+        """Return a search that results in an action."""
 
 
 def _clock(decision: Decision, seconds: float) -> Callable[[], bool] | None:
-    """Return a test for the end of thinking time: seconds, or a fair share of the clock."""
+    """Return a test for the end of thinking time: ``seconds``, or a fair share of the clock."""
     limits = [seconds] if seconds else []
     clock = decision.clock
     if clock is not None:
@@ -152,7 +152,7 @@ class EvaluatedParameters(SearcherParameters, frozen=True, forbid_unknown_fields
     evaluation: Annotated[
         str,
         Meta(
-            description="What values a position at the horizon: open_fours, for Connect Four, or "
+            description="Evaluation at the horizon: open_fours, for Connect Four, or "
             "the name of a registered evaluation, a function of a Node and a seat. Empty: only "
             "rewards count."
         ),
@@ -162,9 +162,9 @@ class EvaluatedParameters(SearcherParameters, frozen=True, forbid_unknown_fields
 class AlphaBetaParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``AlphaBetaAgent``."""
 
-    depth: Annotated[int, Meta(ge=1, le=100, description="Plies to look ahead at the most.")] = 4
+    depth: Annotated[int, Meta(ge=1, le=100, description="Maximum plies to look ahead.")] = 4
     nodes: Annotated[
-        int, Meta(ge=0, description="Positions to look at for a decision; 0 for no limit.")
+        int, Meta(ge=0, description="Maximum positions per decision; 0 for no limit.")
     ] = 0
     seconds: Annotated[
         float, Meta(ge=0, description="Time for a decision; 0 for no limit but the clock's.")
@@ -176,7 +176,7 @@ class AlphaBetaParameters(EvaluatedParameters, frozen=True, forbid_unknown_field
         Meta(
             ge=0,
             le=100,
-            description="Plies beyond the horizon in which actions are followed that earn "
+            description="Plies beyond the horizon in which to follow actions that earn "
             "something at once or end the game.",
         ),
     ] = 0
@@ -201,10 +201,10 @@ class Evaluated(Searcher[E]):
 
 
 class AlphaBetaAgent(Evaluated[AlphaBetaParameters]):
-    """Looks ahead by alpha-beta and plays one of the best actions, drawn at random.
+    """Looks ahead by alpha-beta and plays one of the best actions at random.
 
-    At the horizon it knows the rewards so far and what ``evaluation`` says. With ``prune`` false it
-    is plain minimax.
+    At the horizon it uses the rewards so far and ``evaluation``. With ``prune`` false it is plain
+    minimax.
     """
 
     name = "alpha-beta"
@@ -232,9 +232,7 @@ class RolloutsParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields
     """The parameters of ``Rollouts``; defaults are the Amazons study's."""
 
     depth: Annotated[int, Meta(ge=1, le=100, description="Plies to look ahead.")] = 2
-    candidates: Annotated[
-        int, Meta(ge=1, description="How many of the best actions are played out.")
-    ] = 5
+    candidates: Annotated[int, Meta(ge=1, description="Number of best actions to play out.")] = 5
     rollout_depth: Annotated[
         int, Meta(ge=1, le=100, description="Plies of search in the rollouts.")
     ] = 2
@@ -249,11 +247,11 @@ class RolloutsParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields
 
 
 class Rollouts(Evaluated[RolloutsParameters]):
-    """Ranks actions by alpha-beta, plays the best out by search on both sides, and takes one that
+    """Ranks actions by alpha-beta, plays out the best by search on both sides, and takes one that
     won.
 
-    The Amazons study's player, for any game: five candidates, depth 2 everywhere; at random among
-    those that won, or among all five if none did.
+    This is the Amazons study's player, for any game: five candidates and depth 2 throughout; the
+    choice is random among those that won, or among all five if none did.
     """
 
     name = "rollouts"
@@ -274,7 +272,7 @@ class Rollouts(Evaluated[RolloutsParameters]):
 
 
 class Greedy(Searcher[SearcherParameters]):
-    """Takes the action with the highest immediate reward; breaks ties at random."""
+    """Takes the action with the highest immediate reward, with ties broken at random."""
 
     name = "greedy"
 
@@ -288,7 +286,7 @@ class MCTSParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True
     """The parameters of ``MCTSAgent``."""
 
     simulations: Annotated[
-        int, Meta(ge=1, description="Games played out for a decision at the most.")
+        int, Meta(ge=1, description="Maximum number of games played out per decision.")
     ] = 200
     exploration: Annotated[
         float,
@@ -304,7 +302,7 @@ class MCTSParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True
 
 
 class MCTSAgent(Searcher[MCTSParameters]):
-    """Monte Carlo tree search by UCT (Kocsis and Szepesvari 2006), played out at random."""
+    """Monte Carlo tree search by UCT (Kocsis and Szepesvari 2006), with random play-outs."""
 
     name = "mcts"
 

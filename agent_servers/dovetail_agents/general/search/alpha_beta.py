@@ -1,8 +1,9 @@
-"""Alpha-beta with iterative deepening, for two seats or one, also where a seat moves again.
+"""Alpha-beta with iterative deepening, for one or two seats; a seat may move several times in a
+row.
 
-Values are always the same seat's, so a position is maximised or minimised by who acts in it, not by
-its depth; windows are never negated. That keeps pruning sound when a player moves again, where
-programs that assume alternation go wrong (the study of dots and boxes gave it up for that reason).
+All values are for the same seat, so a position is maximised or minimised by its player to move, not
+by its depth, and windows are never negated. That keeps pruning sound when a player moves again,
+where programs that assume alternation fail (the reason why the study of dots and boxes gave it up).
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from msgspec import Struct
 from dovetail_agents.general.search.tree import Expand, Node
 
 Evaluate = Callable[[Node, int], float]
-"""The worth to a seat of a position that is not over, beyond the rewards so far."""
+"""Value of an unfinished position for a seat, in addition to the rewards so far."""
 Inner = Generator[Expand, "list[Node]", float]
 
 
 def nothing(node: Node, seat: int) -> float:
-    """Know nothing of a position."""
+    """Return 0 for any position."""
     return 0.0
 
 
@@ -33,7 +34,7 @@ class Bound(Struct, gc=False):
     depth: int
     value: float
     bound: int
-    """-1: the value is at most this; 0: it is this; 1: at least this."""
+    """Kind of the value: -1 an upper bound, 0 exact, 1 a lower bound."""
     best: int | None
 
 
@@ -41,31 +42,31 @@ class Result(Struct, frozen=True):
     """The result of a search."""
 
     values: dict[int, float]
-    """By root action: exact for the best ones, for others perhaps an upper bound below these."""
+    """Value of each root action: exact for the best ones, possibly an upper bound for others."""
     best: list[int]
-    """The actions whose value is the highest."""
+    """Actions with the highest value."""
     depth: int
-    """To which the search was completed."""
+    """Depth up to which the search was completed."""
     nodes: int
 
 
 class OutOfNodes(Exception):
-    """The limit on positions is reached."""
+    """The limit on positions was reached."""
 
 
 class AlphaBeta:
     """A search from one decision.
 
     Args:
-        seat: for whom values are.
-        evaluate: at the horizon.
-        prune: False is plain minimax, for comparison.
-        table: whether positions that were reached are remembered; right only where the observation
-            of the seat to act is the whole position.
-        limit: positions to expand at the most; 0 for no limit.
-        quiescence: plies beyond the horizon in which actions are followed that earn something at
-            once or end the game; the seat that acts may also leave it at the position's worth.
-        exact: how many root actions get their exact value, the best ones.
+        seat: the seat that values are for.
+        evaluate: the evaluation at the horizon.
+        prune: False for plain minimax, as a comparison.
+        table: whether to remember positions; valid only if the observation of the seat to act is
+            the complete position.
+        limit: the maximum number of positions to expand; 0 for no limit.
+        quiescence: plies beyond the horizon in which actions that earn something at once or end the
+            game are followed; the seat to act may also accept the position's value.
+        exact: the number of best root actions to value exactly.
     """
 
     def __init__(
@@ -91,12 +92,12 @@ class AlphaBeta:
     def deepen(
         self, node: Node, depth: int, enough: Callable[[], bool] | None = None
     ) -> Generator[Expand, list[Node], Result]:
-        """Search one ply, then two, up to ``depth``; stop early at the limits.
+        """Search to depth one, two, and so on up to ``depth``; stop early at the limits.
 
         Args:
             node: the decision.
-            depth: plies, each seat's action counted.
-            enough: asked between depths, and every so often, whether time is up.
+            depth: the maximum plies, counting each seat's action.
+            enough: returns whether time is up; called between depths and regularly within them.
         """
         found: Result | None = None
         order = list(node.legal)
@@ -111,7 +112,7 @@ class AlphaBeta:
             found = Result(values, [a for a in node.legal if values[a] == best], ply, self.nodes)
             if enough is not None and enough():
                 break
-        if found is None:  # not even one ply: any action is as good
+        if found is None:  # not even one ply was searched: any action will do
             return Result(dict.fromkeys(node.legal, 0.0), list(node.legal), 0, self.nodes)
         return found
 
@@ -125,7 +126,7 @@ class AlphaBeta:
         assert maximise, "the root is the searching seat's decision"
         children = yield from self._expand(node, order)
         for child in children:
-            # One below what counts, so that an equal action is seen to be equal.
+            # One below the best, so that ties are recognised.
             floor = math.nextafter(alpha, -math.inf) if self.prune else -math.inf
             value = yield from self._value(child, depth - 1, floor, math.inf, enough)
             values[child.line[-1]] = value
@@ -153,7 +154,7 @@ class AlphaBeta:
             return (yield from self._quiet(node, depth, alpha, beta, worth, enough))
         if enough is not None and self.nodes % 64 == 0 and enough():
             raise OutOfNodes
-        # The table holds what is still to come; what was earned on the way differs.
+        # The table holds future rewards, as past ones depend on the line.
         earned = node.rewards[self.seat]
         key = self._key(node)
         order = node.legal
@@ -198,7 +199,7 @@ class AlphaBeta:
         worth: float,
         enough: Callable[[], bool] | None,
     ) -> Inner:
-        """Return the value beyond the horizon: ``worth``, or what follows from actions that change
+        """Return the value beyond the horizon: ``worth``, or the value of actions that change
         rewards."""
         maximise = node.seat == self.seat
         best = worth
@@ -224,5 +225,5 @@ class AlphaBeta:
 
 
 def pick(result: Result, rng: random.Random) -> int:
-    """Return one of the best actions, drawn at random."""
+    """Return a random one of the best actions."""
     return result.best[0] if len(result.best) == 1 else rng.choice(result.best)

@@ -1,4 +1,4 @@
-"""Values of positions at a horizon: functions for the option ``evaluation`` of searchers."""
+"""Evaluations of positions at a horizon, for the option ``evaluation`` of searchers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from dovetail_agents.general.search.tree import Node
 
 
 def open_fours(node: Node, seat: int) -> float:
-    """Value a position of Connect Four by its lines of four that only one side has discs in, from
-    -0.5 to 0.5.
+    """Evaluate a position of Connect Four by lines of four with discs of one side only, from -0.5
+    to 0.5.
 
-    A line with k own discs counts k * k, the opponent's negatively.
+    A line with k own discs counts k * k, and one of the opponent's -k * k.
 
     Args:
-        node: its observation has shape (2, rows, columns), the discs of the seat to act first.
-        seat: for whom.
+        node: the position; its observation has shape (2, rows, columns), with the discs of the seat
+            to act first.
+        seat: the seat that the value is for.
     """
     planes = np.asarray(node.observation)
     own, other = planes.reshape(2, -1)[:, lines(*planes.shape[1:])].sum(axis=2, dtype=int)
@@ -45,4 +46,4 @@ def lines(rows: int, columns: int) -> NDArray[np.int64]:
 
 
 EVALUATIONS = {"open_fours": open_fours}
-"""By the name that ``evaluation`` takes."""
+"""Functions by the name that ``evaluation`` takes."""

@@ -11,7 +11,7 @@ from dovetail_agents.general.search.tree import Expand, Node
 
 
 class _Branch:
-    """A position in the tree, with what simulations through it earned each seat."""
+    """A position in the tree, with the totals that simulations through it earned for each seat."""
 
     __slots__ = ("children", "node", "total", "untried", "visits")
 
@@ -24,7 +24,7 @@ class _Branch:
         self.total = [0.0] * len(node.rewards)
 
     def best(self, exploration: float) -> _Branch:
-        """Return the child with the highest upper bound for the seat that acts here."""
+        """Return the child with the highest upper confidence bound for the seat that acts here."""
         seat = self.node.seat
         assert seat is not None
         scale = exploration * math.sqrt(math.log(self.visits))
@@ -42,16 +42,16 @@ def search(
     enough: Callable[[], bool] | None,
     tell: Callable[[dict[int, tuple[int, float]]], None] | None = None,
 ) -> Generator[Expand, list[Node], int]:
-    """Return the action of the root that was tried most often.
+    """Return the root action with the most visits.
 
     Args:
         start: the decision.
-        rng: draws the order in which actions are tried, and the play-outs.
-        simulations: how many at the most.
+        rng: the source of the order of actions and of random play-outs.
+        simulations: the maximum number of simulations.
         exploration: the constant of UCT, for rewards between -1 and 1.
-        enough: whether time is up.
+        enough: returns whether time is up.
         tell: called at the end with the visits and the mean return of each root action that was
-        tried.
+            tried.
     """
     root = _Branch(start, rng)
     for number in range(simulations):

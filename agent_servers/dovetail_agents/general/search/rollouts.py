@@ -1,6 +1,7 @@
-"""Simulated rollouts: the best actions of a search, each played out by search on both sides.
+"""Simulated rollouts: the best actions of a search are played out by search on both sides.
 
-The Amazons study's "Monte Carlo" (its section 3.5), for any game with one seat to act at a time.
+This is the Amazons study's "Monte Carlo" (section 3.5), for any game in which one seat acts at a
+time.
 """
 
 from __future__ import annotations
@@ -23,18 +24,19 @@ def search(
     rollout_actions: int = 0,
     table: bool,
 ) -> Generator[Expand, list[Node], int]:
-    """Return one of the best actions whose rollout was won, or if none was, one of the best; at
-    random.
+    """Return a random one of the best actions whose rollout was won, or if none was, of all the
+    best.
 
     Args:
         start: the decision.
-        rng: draws among equals.
-        evaluate: at the horizons, for the seat that searches.
-        depth: plies of the search that ranks the actions.
-        candidates: how many of the best are played out; equals at the last place are drawn at
+        rng: the source of random choices among ties.
+        evaluate: the evaluation at horizons, for the seat that searches.
+        depth: the plies of the search that ranks the actions.
+        candidates: the number of best actions to play out; ties for the last one are broken at
             random.
-        rollout_depth: plies of search in the rollouts, by the seat that acts.
-        rollout_actions: of a rollout at most, then rewards decide; 0 plays to the end.
+        rollout_depth: the plies of search in the rollouts, by the seat that acts.
+        rollout_actions: the maximum actions of a rollout, after which rewards decide; 0 plays to
+            the end.
         table: whether searches remember positions.
     """
     seat = start.seat
@@ -60,6 +62,6 @@ def search(
 
 
 def _won(node: Node, seat: int) -> bool:
-    """Return whether a seat alone has the highest score, or without scores the highest rewards."""
+    """Return whether a seat alone has the highest score or, without scores, the highest rewards."""
     scores = node.outcome or node.rewards
     return all(scores[seat] > score for other, score in enumerate(scores) if other != seat)

@@ -1,8 +1,8 @@
-"""Positions of a search, and the two ways to come by them: by rules at hand, or by asking.
+"""Positions of a search, from local rules or from the environment by lookahead.
 
-A search is a generator: it yields ``Expand`` and gets the positions that the actions lead to.
-``LocalRules`` answers from an environment in this program, ``asked`` turns the questions into
-``Lookahead`` for the environment's own; the search itself is the same.
+A search is a generator: it yields ``Expand`` and receives the positions that the actions lead to.
+``LocalRules`` answers from an environment in this program, and ``asked`` turns the requests into
+``Lookahead`` for the run's environment; the search itself is the same.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from dovetail.protocol.legal import unmask
 from dovetail.protocol.messages import Turn, View
 
 ANSWERED = 30_000
-"""Values of one answer, far below what a frame may have (``Limits.elements``), since positions
-differ."""
+"""Values in one answer, far below the limit of a frame (``Limits.elements``), as positions differ
+in size."""
 SPARE = 50
-"""Values of a position beside its legal actions, of which it is taken to have as many as the one
-before."""
+"""Values of a position in addition to its legal actions, whose number is estimated from the
+previous one."""
 
 Search = Generator["Expand", "list[Node]", Any]
 
 
 class Node(Struct, gc=False, eq=False):
-    """A position that a search has reached."""
+    """A position reached by a search."""
 
     line: list[Any]
-    """The actions from the root."""
+    """Actions from the root."""
     seat: int | None
-    """The seat to act; None once the episode is over."""
+    """Seat to act; None once the episode is over."""
     legal: list[int]
     observation: Any
-    """The observation of the seat to act."""
+    """Observation of the seat to act."""
     rewards: list[float]
-    """Per seat, from the root to here."""
+    """Rewards of each seat since the root."""
     environment: Environment | None = None
-    """At this position, for local rules."""
+    """Environment at this position, for local rules."""
     outcome: list[float] | None = None
-    """Once the episode is over: a score per seat, 1 won."""
+    """Score of each seat once the episode is over, 1 for a win."""
 
 
 class Expand(Struct, gc=False):
-    """A search's question: the positions after some actions at a node."""
+    """A search's request for the positions after some actions at a node."""
 
     node: Node
     actions: Sequence[int]
@@ -80,7 +80,7 @@ def _node(
 
 
 class LocalRules:
-    """Answers a search from copies of an environment."""
+    """Answers a search's requests from copies of an environment."""
 
     def answer(self, asked: Expand) -> list[Node]:
         """Return the positions after the actions."""
@@ -100,7 +100,7 @@ class LocalRules:
         return found
 
     def run(self, search: Search) -> Any:
-        """Let a search run to its end; return its result."""
+        """Run a search to its end; return its result."""
         try:
             asked = next(search)
             while True:
@@ -118,7 +118,8 @@ def _answered(line: list[Any], position: Preview) -> Node:
 
 
 def asked(search: Search, seed: int = 0) -> Generator[Lookahead, list[Preview], Any]:
-    """Let a search run by asking the environment; ``yield from`` it in an agent's ``step``."""
+    """Run a search with answers from the run's environment; use it by ``yield from`` in an agent's
+    ``step``."""
     try:
         question = next(search)
         while True:

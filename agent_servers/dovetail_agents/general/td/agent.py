@@ -1,4 +1,4 @@
-"""TD(lambda) over afterstates with a small network.  It knows no game."""
+"""TD(lambda) over afterstates with a small network, for any game."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 class _Settings(Struct, forbid_unknown_fields=True):
     inputs: Annotated[int, Meta(ge=0)]
-    """Numbers in a row; 0 before the first."""
+    """Length of a row; 0 before the first one."""
     episodes: int
     steps: int
     seen: Annotated[int, Meta(ge=0)] = 0
@@ -43,7 +43,7 @@ class _Settings(Struct, forbid_unknown_fields=True):
 
 
 _Change = tuple[Array, float]
-"""A direction of the weights, and how far."""
+"""A direction of the weights, and the size of the step."""
 
 
 class _Turn(Struct):
@@ -52,12 +52,12 @@ class _Turn(Struct):
     decision: Decision
     rows: Array
     first: int
-    """Of its rows in the forward pass."""
+    """Index of its first row in the forward pass."""
     pending: PendingValue
 
 
 class _Slots:
-    """A group's memory: for each seat of its slots a generator and the last position."""
+    """A batch's memory: a generator and the last position for each seat."""
 
     def __init__(self, chance: Twisters, seats: int, size: int) -> None:
         self.chance = chance
@@ -75,37 +75,37 @@ class _Slots:
 class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
     """Learns the value of the positions that its actions lead to, by TD(lambda).
 
-    ``V(s)`` is the return that a seat expects once its action has made the position ``s``.  It
-    plays the action with the highest value; equal ones are drawn at random, and while learning a
+    ``V(s)`` is the return that a seat expects once its action has made the position ``s``.  The
+    agent plays the action with the highest value, with ties broken at random; while learning, a
     share ``epsilon`` of all actions is uniformly random.  With ``s`` the position after the last
-    action, ``s'`` the one after the best new action and ``r`` the reward in between, each
-    decision does, with the weights ``w`` as they are now::
+    action, ``s'`` the one after the best new action, ``r`` the reward in between and ``w`` the
+    current weights, each decision does::
 
         e <- discount * trace_decay * e + gradient of V(s) by w
         w <- w + learning_rate * (r + discount * V(s') - V(s)) * e
 
     At the end the target is ``r`` alone; if the episode was truncated, ``V`` of the last
-    observation stands for what would have followed. Each seat of each episode has its own ``s`` and
-    ``e``, all share ``w``: an agent with all seats has one network for both, two agents have one
-    each.
+    observation replaces the missing future. Each seat of each episode has its own ``s`` and ``e``,
+    and all share ``w``: an agent in all seats has one network for them, two agents have one each.
 
     With the target ``opponent`` and the agent in both seats of a zero-sum game, ``s'`` is the
     position after the other seat's next action, and its value and the trace change their sign.
 
-    Dutch traces (van Seijen et al. 2016) subtract from the gradient what the trace holds of it
-    already; true online TD(lambda) of the same paper is exact for linear functions (``hidden`` 0,
-    ``output`` linear), for a network it takes the gradient in place of the features.
+    Dutch traces (van Seijen et al. 2016) subtract from the gradient the part that the trace already
+    holds. True online TD(lambda) from the same paper is exact for linear functions (``hidden`` 0,
+    ``output`` linear); with a network it uses the gradient in place of the features.
 
-    After a random action the trace is cut: ``e`` becomes zero and starts again at the position
-    that the action made, so that no later reward is credited to what came before it.  The update
-    just before still takes place, towards the best action instead of the random one (Watkins'
-    Q(lambda)); to drop it would lose the reward ``r``, and most of the data when epsilon is high.
+    After a random action the trace is cut: ``e`` becomes zero and restarts at the position that the
+    action made, so that no later reward is credited to earlier positions.  The update just before
+    still takes place, towards the best action instead of the random one (Watkins' Q(lambda));
+    skipping it would lose the reward ``r``, and most of the data when epsilon is high.
 
-    With ``symmetric`` each episode is learned as one of its images, so that what is learned on one
-    side of a board holds on the others.
+    With ``symmetric`` each episode is learned as one of its images, so that knowledge from one side
+    of a board applies to the others.
 
-    In ``evaluate`` mode it plays the best action by averaged weights and nothing changes. An
-    interrupted episode (cancelled, environment-failed, disconnected, crashed) teaches no last step.
+    In ``evaluate`` mode it plays the best action by averaged weights and nothing changes. The last
+    step of an interrupted episode (cancelled, environment-failed, disconnected, crashed) is not
+    learned from.
     """
 
     name = "td"
@@ -116,13 +116,14 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
     def __init__(self, parameters: TDParameters | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self.episodes = 0
-        """Learnt from, each seat's counted, or both as one with the target ``opponent``."""
+        """Number of episodes learned from, counted for each seat; once for both with the target
+        ``opponent``."""
         self.steps = 0
-        """Updates of the weights."""
+        """Number of updates of the weights."""
         self.network: Network | Linear | None = None
-        """The network that learns; made when the first decision shows the size of a row."""
+        """The network that learns; created when the first decision shows the length of a row."""
         self.averaged: Network | Linear | None = None
-        """The network that evaluates; ``network`` itself without averaging."""
+        """The network that evaluates; the same as ``network`` without averaging."""
         self._scale: Array | None = None
         """Step sizes of the weights relative to ``learning_rate``; None if all are 1."""
         self._standard: Standard | None = None
@@ -144,8 +145,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         Needs(seats=self._target.seats).check(self.name, seat.spec)
 
     def step_batch(self, decisions: Sequence[Decision]) -> list[int]:
-        """Answer decisions by one forward pass; what they teach is added up and applied after
-        it."""
+        """Choose actions with one forward pass; sum up the updates and apply them afterwards."""
         evaluated = [each for each in decisions if each.mode == "evaluate"]
         learned = [each for each in decisions if each.mode != "evaluate"]
         if not evaluated:
@@ -206,7 +206,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
     def _turn(
         self, turn: _Turn, values: list[float], network: Network | Linear
     ) -> tuple[int, _Change | None]:
-        """Choose, and return the action and what the weights shall change by."""
+        """Return the action chosen and the change of the weights."""
         decision, pending, count = turn.decision, turn.pending, len(turn.rows)
         assert decision.legal is not None
         rng, seat = decision.rng, decision.seat.seat
@@ -232,8 +232,10 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         values: Sequence[float],
         network: Network | Linear,
     ) -> _Change | None:
-        """Return what the weights shall change by as the last position, row ``last`` of a pass,
-        moves towards a target; None if there is no last position."""
+        """Return the change of the weights that moves the last position's value towards a target.
+
+        Its row in the forward pass is ``last``. None if there is no last position.
+        """
         if pending.row is None:
             return None
         self.report(td_error=abs(target - values[last]))
@@ -246,7 +248,8 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
             self._finish(pending, end.reward, cut)
 
     def _finish(self, pending: PendingValue, target: float, cut: Any) -> None:
-        """Learn the end of an episode: its last reward, and where it was cut short."""
+        """Learn from the end of an episode: its last reward, and the last observation if it was
+        truncated."""
         network = self.network
         if network is None or pending.row is None:
             return
@@ -259,7 +262,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         self._rate = self._step_size.at(self.episodes)
 
     def _beyond(self, network: Network | Linear, pending: PendingValue, cut: Any) -> float:
-        """Return the value of the last observation; 0 if it does not look like an afterstate."""
+        """Return the value of the last observation; 0 if it is not shaped like an afterstate."""
         seen: Array = np.asarray(cut)
         if seen.dtype.kind not in "biuf" or seen.size != network.inputs:
             return 0.0
@@ -272,14 +275,14 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         given = self.parameters
         other = given.symmetric or given.standardise or given.target == "opponent"
         if find_spec("numba") is None or other:
-            return None  # through ``step_batch``
+            return None  # use ``step_batch``
         from dovetail.peer.vector_random import Twisters
 
         count = next(iter(seats.values())).spec.seats
         return _Slots(Twisters(slots * count), count, slots * count)
 
     def step_rows(self, rows: Rows, memory: _Slots) -> Column:
-        """Answer and learn as ``step_batch`` would."""
+        """Choose actions and learn as ``step_batch`` would."""
         from dovetail_agents.learning.draws import explore_rows
 
         assert rows.legal is not None
@@ -334,9 +337,9 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
                 self._finish(pending, float(ends.rewards[row]), ends.beyond(row))
 
     def save(self) -> bytes:
-        """Return weights, counters and parameters.  Episodes in progress are not among them."""
-        # Untouched weights follow from the seed; leaving them out makes an agent that has only
-        # been evaluated the same as a new one.
+        """Return weights, counters and parameters.  Episodes in progress are not saved."""
+        # The seed determines untouched weights; leaving them out makes an agent that only evaluated
+        # equal to a new one.
         network = self.network if self.steps else None
         settings = _Settings(0 if network is None else network.inputs, self.episodes, self.steps)
         arrays = {}
@@ -350,7 +353,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         return pack(self.name, 1, self.parameters, self.seed, settings, arrays)
 
     def load(self, state: bytes) -> None:
-        """Become the agent that was saved: its parameters take the place of this one's."""
+        """Restore a saved agent, including its parameters."""
         saved = unpack(self.name, state, 1, type(self).Parameters, _Settings)
         found = saved.settings
         other = type(self)(saved.parameters, saved.seed)  # type: ignore[arg-type]
@@ -394,7 +397,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         return network
 
     def _image(self, decision: Decision) -> Image | None:
-        """Return how an episode is turned, drawn evenly among the symmetries and none."""
+        """Return the image for an episode, drawn evenly among the symmetries and the identity."""
         symmetries = decision.seat.spec.symmetries
         if not self.parameters.symmetric or not symmetries:
             return None
@@ -403,7 +406,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
 
     def _average(self, network: Network | Linear) -> None:
         if self.averaged is not None and self.averaged is not network:
-            # A plain mean at first, so that the weights of the beginning do not linger.
+            # A plain mean at first, so that the initial weights do not linger.
             mean = self.averaged.weights
             mean += (network.weights - mean) / min(self.parameters.averaging, self.episodes)
 
@@ -415,15 +418,14 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         target: float,
         last: float,
     ) -> _Change:
-        """Bring the trace up to a row of the last forward pass, and return the change of the
-        weights.
+        """Add a row of the last forward pass to the trace, and return the change of the weights.
 
         Args:
-            network: that made the pass.
-            pending: whose ``row`` is learned.
-            index: of that row in the pass.
-            target: what its value moves to.
-            last: its value now.
+            network: the network that made the pass.
+            pending: the position whose value is learned.
+            index: the index of its row in the pass.
+            target: the target of its value.
+            last: its current value.
         """
         error = target - last
         if not math.isfinite(error):
@@ -465,11 +467,11 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
 
 
 class TDBatch(TD):
-    """The learner ``td`` for many episodes at once: decisions that wait together share one forward
-    pass.
+    """The learner ``td`` for many episodes at once: simultaneous decisions share one forward pass.
 
-    What a batch teaches is added up and applied after it, so while it learns, results depend on
-    which decisions come together; ``td`` plays one episode after another and repeats exactly.
+    The updates of a batch are summed up and applied after it, so while it learns, results depend on
+    which decisions arrive together; ``td`` plays one episode after another and is exactly
+    reproducible.
     """
 
     name = "td-batch"
@@ -481,9 +483,9 @@ class RLGameTD(TD):
 
     Half as many hidden units as inputs, sigmoids in both layers, discount 0.95, lambda 0.5,
     replacing traces, a tenth of the actions at random, and step sizes of one over each layer's
-    inputs as its library has them. The output is the logistic function stretched to -1..1, so that
-    it reaches what a loser gets: rewards of the environment must lie there too (RLGame's
-    ``win_reward = 1.0``).
+    inputs, as in its library. The output is the logistic function stretched to -1..1, so that it
+    covers a loser's reward: the environment's rewards must lie there too (RLGame's ``win_reward =
+    1.0``).
     """
 
     name = "td-rlgame"

@@ -1,4 +1,4 @@
-"""The parameters of the learners by TD(lambda)."""
+"""The parameters of the TD(lambda) learners."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     target: Annotated[
         Literal["own", "opponent"],
         Meta(
-            description="What a value is updated towards: own, the seat's next value; opponent, "
+            description="Target of a value: own, the seat's next value; opponent, "
             "the negative of the opponent's next value, in zero-sum games in which the agent has "
             "both seats."
         ),
@@ -64,7 +64,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             ge=0,
             description="Evaluate with weights averaged over about this many episodes (Polyak and "
-            "Juditsky 1992), which are steadier than the latest; 0 takes the latest.",
+            "Juditsky 1992), which are steadier than the latest; 0 uses the latest.",
         ),
     ] = 500
     symmetric: Annotated[
@@ -82,7 +82,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = False
     activation: Annotated[
-        Activation, Meta(description="What the hidden units compute of their sum.")
+        Activation, Meta(description="Activation function of the hidden units.")
     ] = "relu"
     output: Annotated[
         Output,
@@ -90,7 +90,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "tanh"
 
     def units(self, inputs: int) -> int:
-        """Return the units of the hidden layer, 0 for none, for rows of ``inputs`` numbers."""
+        """Return the number of hidden units for rows of ``inputs`` numbers, 0 for none."""
         return inputs // 2 if self.hidden == "half" else self.hidden
 
 
@@ -113,6 +113,8 @@ class RLGameParameters(TDParameters, frozen=True, forbid_unknown_fields=True):
     epsilon: Epsilon = 0.1
     traces: Annotated[Traces, Meta(description="How a gradient joins the trace.")] = "replacing"
     averaging: Annotated[
-        int, Meta(ge=0, description="Episodes to average the weights over; 0 takes the latest.")
+        int, Meta(ge=0, description="Episodes to average the weights over; 0 uses the latest.")
     ] = 0
-    activation: Annotated[Activation, Meta(description="Of the hidden units.")] = "sigmoid"
+    activation: Annotated[Activation, Meta(description="Activation of the hidden units.")] = (
+        "sigmoid"
+    )

@@ -1,4 +1,4 @@
-"""Targets of a position's value: the seat's own next value, or the opponent's."""
+"""Targets for a position's value: the seat's own next value, or the opponent's."""
 
 from __future__ import annotations
 
@@ -11,72 +11,71 @@ from numpy.typing import NDArray
 from dovetail_agents.learning.network import Array
 
 Image = NDArray[np.int64]
-"""For each place of a symmetric row, the place of the row it comes from."""
+"""Source index of each element of a transformed row."""
 
 
 class PendingValue:
-    """The last position of an episode, whose value is learned next."""
+    """The last position of an episode, whose value is updated next."""
 
     __slots__ = ("heard", "image", "old", "row", "seat", "sign", "trace")
 
     def __init__(self, image: Image | None, size: int, dtype: Any) -> None:
         self.image = image
-        """How the rows of this episode are turned; None leaves them."""
+        """Symmetry applied to the rows of this episode; None for none."""
         self.trace: Array = np.zeros(size, dtype)
         self.row: Array | None = None
-        """After the last action."""
+        """Row of the position after the last action."""
         self.old = 0.0
-        """The value of ``row`` when it was chosen."""
+        """Value of ``row`` when it was chosen."""
         self.seat = 0
-        """That took the last action."""
+        """Seat that took the last action."""
         self.sign = 1
-        """How errors reach back from ``row``: 1; -1 to an action of the other seat; 0 not at
-        all."""
+        """Factor of errors that reach back from ``row``: 1, -1 to an action of the other seat, or 0
+        for none."""
         self.heard = [0.0, 0.0]
-        """The rewards of both seats since the last action, for the target ``opponent``."""
+        """Rewards of both seats since the last action, for the target ``opponent``."""
 
 
 class EpisodeMemory(Struct):
-    """The memory of an episode: of a seat, or of both."""
+    """Memory of an episode, for one seat or for both."""
 
     pending: PendingValue | None = None
 
 
 class Target:
-    """The value that the same seat expects after its next action."""
+    """The target is the value that the same seat expects after its next action."""
 
     seats = 0
-    """That a game must have; 0 for any number."""
+    """Number of seats that a game must have; 0 for any."""
 
     def slot(self, episode: int, memory: EpisodeMemory) -> EpisodeMemory:
-        """Return where an episode's last position is kept."""
+        """Return the memory with an episode's last position."""
         return memory
 
     def earned(self, pending: PendingValue, seat: int, reward: float) -> tuple[float, int]:
-        """Return the reward since the last position, for the seat that made it.
-
-        Also return the sign that the value of the next position has for that seat.
+        """Return the reward since the last position, for the seat that made it, and the next
+        value's sign.
 
         Args:
             pending: the last position.
-            seat: that acts now.
-            reward: what it has earned since its last decision.
+            seat: the seat that acts now.
+            reward: that seat's reward since its last decision.
         """
         return reward, 1
 
     def take(self, episode: int, seat: int, memory: EpisodeMemory) -> PendingValue | None:
-        """Return the last position when an episode ends for a seat, if it made it; forget it."""
+        """Return and forget the last position when an episode ends, if ``seat`` made it."""
         return memory.pending
 
 
 class OpponentTarget(Target):
-    """The negative of what the other seat expects after its action, in games of two seats."""
+    """The target is the negative of the other seat's next value, in games of two seats."""
 
     seats = 2
 
     def __init__(self) -> None:
         self.slots: dict[int, EpisodeMemory] = {}
-        """By episode: both seats share one."""
+        """Memory of each episode, shared by both seats."""
 
     def slot(self, episode: int, memory: EpisodeMemory) -> EpisodeMemory:
         return self.slots.setdefault(episode, EpisodeMemory())

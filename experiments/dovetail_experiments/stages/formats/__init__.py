@@ -1,1 +1,1 @@
-"""The pairings of tournaments and leagues.  Pure: from results so far to what is played next."""
+"""Pairings of tournaments and leagues.  Pure: the results so far determine the next games."""

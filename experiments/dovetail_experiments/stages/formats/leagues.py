@@ -1,4 +1,4 @@
-"""Whom the learner of a league meets next.  Pure."""
+"""The next opponent of a league's learner.  Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from dovetail_experiments.files.file import League
 
 
 def snapshot(learner: str, episodes: int) -> str:
-    """Return the name of a learner's state after ``episodes`` of the league."""
+    """Return the name of the learner's state after ``episodes`` episodes of the league."""
     return f"{learner}@{episodes}"
 
 
 def pool(league: League, episodes: int) -> list[str]:
-    """Return the opponents after ``done`` episodes: the fixed ones, then snapshots, the latest
-    last."""
+    """Return the possible opponents after ``episodes`` episodes: fixed ones, then snapshots."""
     every = league.snapshot_every
     found = [snapshot(league.learner, each) for each in range(0, episodes + 1, every)]
     return [*league.pool, *found[-league.keep :]]
@@ -25,16 +24,16 @@ def pool(league: League, episodes: int) -> list[str]:
 def opponent(
     league: League, episodes: int, scores: Mapping[str, tuple[float, int]], seed: int
 ) -> str:
-    """Return whom the learner meets in the block that begins after ``done`` episodes.
+    """Return the learner's opponent in the block that starts after ``episodes`` episodes.
 
-    ``prioritised`` draws with weight (1 - p)**2, p the learner's score against each so far; a
-    member it has not met counts as p = 1/2 with two games (Vinyals et al. 2019).
+    ``prioritised`` draws with weight (1 - p)**2, where p is the learner's score so far against a
+    member; an opponent it has not met counts as p = 1/2 over two games (Vinyals et al. 2019).
 
     Args:
         league: the league.
-        episodes: played in it.
-        scores: by opponent, the learner's points and games.
-        seed: the experiment's.
+        episodes: the number of episodes played in it.
+        scores: the learner's points and games, by opponent.
+        seed: the experiment's seed.
     """
     members = pool(league, episodes)
     if league.policy == "latest":
@@ -46,7 +45,7 @@ def opponent(
 
 
 def weights(members: Sequence[str], scores: Mapping[str, tuple[float, int]]) -> list[float]:
-    """Return how likely each member is to be the next opponent, not normalised."""
+    """Return each member's weight for the draw of the next opponent, not normalised."""
     found = []
     for name in members:
         points, games = scores.get(name, (0.0, 0))

@@ -1,4 +1,4 @@
-"""When a meeting of two players is decided before its last game.  Pure."""
+"""Early stopping of a meeting between two players.  Pure."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from dovetail_experiments.statistics.units import ScoredGame, games
 
 @dataclass(slots=True)
 class Stopping:
-    """Follows the games of a meeting in the order of the schedule, whatever order they end in.
+    """Evaluates the games of a meeting in schedule order, whatever order they finish in.
 
-    The first to end are not a fair sample: quick games may be those that one player wins.
+    The first to finish are not a fair sample: the quick games may be the ones that one player wins.
     """
 
     sprt: Sprt | None = None
     best_of: int | None = None
     draw: bool = False
-    """True if a truncated game counts as drawn."""
+    """True if a truncated game counts as a draw."""
     last: int | None = None
-    """The index of the last game that counts, once the meeting is decided."""
+    """Index of the last game that counts; None until the meeting is decided."""
     llr: float = 0.0
     verdict: Verdict = "continues"
     cells: list[float] = field(default_factory=lambda: [0.0] * 5)
-    """Pairs by their score, LL first."""
+    """Number of pairs by score, from LL to WW."""
     _waiting: dict[int, ScoredGame] = field(default_factory=dict)
     _next: int = 0
     _points: list[float] = field(default_factory=lambda: [0.0, 0.0])
     _pair: list[ScoredGame] = field(default_factory=list)
     _openings: set[str] = field(default_factory=set)
     _repeated: tuple[object, ...] | None = None
-    """The game that all pairs without an opening have in common, until one differs."""
+    """The game that all pairs without an opening have repeated so far."""
     _withheld: list[float] = field(default_factory=lambda: [0.0] * 5)
-    """Repetitions of it by their score, which count in full as soon as a pair differs."""
+    """Repetitions of that game by score; they count once any pair differs."""
     _differ: bool = False
-    """True if pairs without an opening differ: the players draw at random."""
+    """True if pairs without an opening differ, so the players are random."""
 
     def take(self, episodes: Iterable[Episode]) -> None:
-        """Take results in any order."""
+        """Add results, in any order."""
         for game in games(episodes, 2, rotate=True, draw=self.draw):
             self._waiting[game.index] = game
         while self.last is None and self._next in self._waiting:
@@ -71,8 +71,11 @@ class Stopping:
             self.last = pair[1].index
 
     def _add(self, pair: list[ScoredGame], cell: int) -> None:
-        """Count a pair as ``units`` does: each opening once, equal games without one once if no
-        game differs."""
+        """Count a pair as ``units`` does.
+
+        Each opening counts once; without an opening, identical games count once unless some game
+        differs.
+        """
         opening = pair[0].opening
         if opening:
             self.cells[cell] += opening not in self._openings

@@ -1,4 +1,4 @@
-"""The meetings of a tournament, round by round.  Pure."""
+"""Pairings of a tournament, round by round.  Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dovetail.protocol.seeds import derive
 from dovetail_experiments.files.file import Tournament
 
 TABLES = 200
-"""The most groups of players of one round where games have more than two seats."""
+"""Maximum groups of players per round in games with more than two seats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +22,22 @@ class Meeting:
     round: int
     players: tuple[str, str]
     points: float
-    """Of the first, in games; draws count half."""
+    """Points of the first player, in games; a draw is half a point."""
     games: int
 
     @property
     def winner(self) -> str:
-        """Return the player with more points; the first, who is seeded higher, if both have as
-        many."""
+        """Return the player with more points; on a tie the first, who is seeded higher."""
         return self.players[self.points * 2 < self.games]
 
 
 def first_round(tournament: Tournament, players: Sequence[str], seed: int) -> list[list[str]]:
-    """Return who meets whom before there are results.
+    """Return the pairings of the first round.
 
     Args:
-        tournament: what is played.
-        players: all, the strongest first if that is known; snapshots by their full names.
-        seed: for groups drawn at random.
+        tournament: the tournament.
+        players: all players, strongest first if known; snapshots by their full names.
+        seed: the seed for random groups.
     """
     if tournament.seats == 1:
         return [[name] for name in players]
@@ -58,12 +57,12 @@ def first_round(tournament: Tournament, players: Sequence[str], seed: int) -> li
 def next_round(
     tournament: Tournament, players: Sequence[str], meetings: Sequence[Meeting]
 ) -> list[list[str]]:
-    """Return who meets whom next; empty if the tournament is over.
+    """Return the pairings of the next round; empty if the tournament is over.
 
     Args:
-        tournament: what is played.
-        players: all, in the order of the file.
-        meetings: all that were played, of every round so far.
+        tournament: the tournament.
+        players: all players, in the order of the file.
+        meetings: all meetings so far.
     """
     played = 1 + max((each.round for each in meetings), default=-1)
     if tournament.format == "knockout":
@@ -76,15 +75,15 @@ def next_round(
 
 
 def survivors(players: Sequence[str], meetings: Sequence[Meeting]) -> list[str]:
-    """Return who is left in a knockout, in the order of the file."""
+    """Return the players still in a knockout, in the order of the file."""
     lost = {name for each in meetings for name in each.players if name != each.winner}
     return [name for name in players if name not in lost]
 
 
 def _bracket(players: Sequence[str]) -> list[list[str]]:
-    """Return the meetings of a knockout round: first against last; the first have no opponent yet.
+    """Return a knockout round: first against last; byes go to the first players.
 
-    Byes are given in the first round only, as then the number of those left is a power of two.
+    Only the first round has byes; after it the number of players is a power of two.
     """
     size = 1 << (len(players) - 1).bit_length()
     playing = list(players[size - len(players) :])
@@ -93,7 +92,7 @@ def _bracket(players: Sequence[str]) -> list[list[str]]:
 
 
 def _swiss(players: Sequence[str], meetings: Sequence[Meeting]) -> list[list[str]]:
-    """Return a round in which players of like points meet, who have not met before if possible."""
+    """Return a round of players with similar points, avoiding rematches if possible."""
     points = dict.fromkeys(players, 0.0)
     met: set[frozenset[str]] = set()
     byes = dict.fromkeys(players, 1 + max((each.round for each in meetings), default=-1))
@@ -119,9 +118,9 @@ def _swiss(players: Sequence[str], meetings: Sequence[Meeting]) -> list[list[str
 def _paired(
     order: list[str], points: dict[str, float], met: set[frozenset[str]]
 ) -> list[list[str]] | None:
-    """Pair players from the top, going back where the rest cannot be paired.
+    """Pair players from the top, backtracking if the rest cannot be paired.
 
-    Among those with equal points the upper half meets the lower half.
+    Among players with equal points, the upper half meets the lower half.
     """
     if not order:
         return []
@@ -139,7 +138,7 @@ def _paired(
 
 
 def _groups(players: Sequence[str], seats: int, seed: int) -> list[list[str]]:
-    """Return all groups of players, or if they are many, random ones that seat all equally
+    """Return all groups of players; if there are too many, random ones that seat players equally
     often."""
     if math.comb(len(players), seats) <= TABLES:
         return [list(group) for group in itertools.combinations(players, seats)]

@@ -24,9 +24,9 @@ from dovetail_agents.learning.saving import become, pack, unpack, wrong
 
 Array = NDArray[Any]
 MOST_SQUARES = 400
-"""Limit of a saved network's board, the same as the game's."""
+"""Maximum squares of a saved network's board, the same as the game's."""
 LEAST_SHARE = 0.05
-"""Of an error that a trace carries back."""
+"""Smallest share of an error that a trace carries back."""
 
 
 class NTupleConnectFourParameters(LearnerOptions, frozen=True, forbid_unknown_fields=True):
@@ -66,7 +66,7 @@ class _Settings(Struct, forbid_unknown_fields=True):
 
 
 class Traces:
-    """The last moves of some games, whose values later errors still move; see
+    """The latest moves of some games, whose values still learn from later errors; see
     ``kernels.decide``."""
 
     def __init__(self, games: int, decay: float, looks: int, squares: int) -> None:
@@ -79,16 +79,16 @@ class Traces:
         self.last: Array = np.full(games, -2)
 
     def cut(self, games: Any) -> None:
-        """Forget the moves so far, as the next one does not follow from the best."""
+        """Forget the moves so far because the next one is not the best."""
         self.lengths[games] = 0
 
     def close(self, games: Any) -> None:
-        """Forget games that are over."""
+        """Forget finished games."""
         self.last[games] = -2
 
 
 class _Slots:
-    """The traces of a group's slots, and a generator for each seat."""
+    """Traces for the games of a batch, and a generator for each seat."""
 
     def __init__(self, chance: Twisters, seats: int, traces: Traces) -> None:
         self.chance = chance
@@ -97,18 +97,18 @@ class _Slots:
 
 
 class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
-    """Connect Four: learns the value of the positions after a move, as a sum of tables.
+    """Connect Four: learns the value of the position after a move, as a sum of tables.
 
-    Each table looks at some squares and, mirrored, at their images.  The sides have weights of
-    their own.  The sum's tanh is the value to the side that moved.  It plays the move with the
-    highest value; equal ones are drawn at random, and while learning a share ``epsilon`` of all
-    moves.
+    Each table reads some squares and also their mirror images.  The two sides have separate
+    weights. The tanh of the sum is the value for the side that moved.  The agent plays the move
+    with the highest value, with ties broken at random; while learning, a share ``epsilon`` of all
+    moves is random.
 
     At each decision the value of the opponent's last move moves towards minus the value of the best
-    reply, so that it learns from the moves of both seats.  Weights have rates of their
-    own, which fall once their errors differ in sign (temporal coherence; Bagheri, Thill, Koch and
-    Konen 2016).  With ``trace`` the error reaches the moves before it, back to the last move that
-    was not the best.
+    reply, so that the moves of both seats are learned from.  Each weight has its own learning rate,
+    which falls once its errors differ in sign (temporal coherence; Bagheri, Thill, Koch and Konen
+    2016).  With ``trace`` the error also reaches earlier moves, back to the last one that was not
+    the best.
     """
 
     name = "ntuple-connect-four"
@@ -120,12 +120,11 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
     ) -> None:
         super().__init__(parameters, seed)
         self.steps = 0
-        """Decisions while it learns; those on the empty board are counted, too, and teach
-        nothing."""
+        """Decisions while learning, including those on the empty board, which teach nothing."""
         self.shape: tuple[int, int] | None = None
-        """Rows and columns of the board; None before the first."""
+        """Rows and columns of the board; None before the first game."""
         self._games: dict[tuple[int, int], Traces] = {}
-        """By match and episode, as both seats share them."""
+        """Traces by match and episode, shared by both seats."""
 
     def init(self, seat: Seat) -> None:
         space = seat.spec.observation_spaces[0]
@@ -175,7 +174,7 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         self._games.pop((end.seat.match, end.episode), None)
 
     def _traces_of(self, match: int, episode: int) -> Traces:
-        """Return the traces of a game that is played alone."""
+        """Return the traces of a game that is not part of a batch."""
         found = self._games.get((match, episode))
         if found is None:
             found = self._games[match, episode] = self._traces(1)
@@ -194,8 +193,8 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         Args:
             boards: the observations.
             legal: bool, shape (boards, columns).
-            traces: of the games, to learn from them; None to learn nothing.
-            games: the row of each board in ``traces``; from 0 unless given.
+            traces: the games' traces, to learn from them; None for no learning.
+            games: the row of each board in ``traces``; None for the boards' own indices.
         """
         values: Array = np.empty(legal.shape)
         rate = 0.0 if traces is None else self.parameters.learning_rate
@@ -233,7 +232,7 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         return _Slots(Twisters(slots * count), count, self._traces(slots))
 
     def step_rows(self, rows: Rows, memory: _Slots) -> Array:
-        """Answer and learn row by row, as ``step`` would."""
+        """Choose actions and learn row by row, as ``step`` would."""
         assert rows.legal is not None
         which = rows.places(memory.seats)
         memory.chance.begin(which[rows.starts], rows.seeds)
@@ -268,7 +267,7 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         return pack(self.name, 1, self.parameters, self.seed, settings, arrays, compress=True)
 
     def load(self, state: bytes) -> None:
-        """Become the agent that was saved: its parameters take the place of this one's."""
+        """Restore a saved agent, including its parameters."""
         saved = unpack(self.name, state, 1, NTupleConnectFourParameters, _Settings, compress=True)
         found = saved.settings
         other = type(self)(saved.parameters, saved.seed)
@@ -286,16 +285,16 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
 
 
 def looks(rows: int, columns: int, tuples: int, length: int, seed: int) -> tuple[Array, Array]:
-    """Return the squares of each look at a board, and the table that it reads.
+    """Return the squares that each look reads, and its table.
 
-    Each table is looked up for a random walk of neighbouring squares, across, up or diagonally, and
-    for its mirror image.
+    Each table is used for a random walk over neighbouring squares (sideways, up or diagonal) and
+    for the walk's mirror image.
 
     Args:
-        rows, columns: of the board.
-        tuples: how many walks.
-        length: squares of each; at most all of the board.
-        seed: of the walks.
+        rows, columns: the size of the board.
+        tuples: the number of walks.
+        length: the squares per walk; at most all of the board.
+        seed: the seed of the walks.
 
     Returns:
         int64, shape (2 * tuples, length), and int64, shape (2 * tuples,).

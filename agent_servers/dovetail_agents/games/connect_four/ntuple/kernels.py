@@ -1,6 +1,6 @@
-"""n-tuple networks of Connect Four, compiled: values of moves, and what a position teaches.
+"""n-tuple networks for Connect Four, compiled: values of moves, and learning from a position.
 
-A square is seen by the side that has just moved: free and out of reach (0), free and next in its
+A square is seen by the side that has just moved: free but not playable (0), free and next in its
 column (1), its own disc (2) or the opponent's (3).  Squares are numbered row by row from the
 bottom.
 """
@@ -18,14 +18,14 @@ from dovetail_games.connect_four.kernels import wins
 
 Array = NDArray[Any]
 STATES = 4
-"""Of a square."""
+"""Number of states of a square."""
 COHERENCE = 2.7
-"""How steeply the rate of a weight falls once its errors differ in sign (Bagheri et al. 2016)."""
+"""Steepness of the fall of a weight's rate once its errors differ in sign (Bagheri et al. 2016)."""
 
 
 @njit(cache=True, nogil=True)
 def see(board: Array, squares: Array, heights: Array) -> int:
-    """Write the squares and heights of a board as the first plane's side sees them; return the
+    """Write the squares and column heights of a board for the side of its first plane; return the
     number of discs."""
     _, rows, columns = board.shape
     discs = 0
@@ -44,7 +44,7 @@ def see(board: Array, squares: Array, heights: Array) -> int:
 
 @njit(cache=True, nogil=True)
 def read(squares: Array, places: Array, found: Array) -> None:
-    """Write the entries that looks at squares read.
+    """Write the table entry that each look reads.
 
     Args:
         squares: int64.
@@ -60,12 +60,12 @@ def read(squares: Array, places: Array, found: Array) -> None:
 
 @njit(cache=True, nogil=True)
 def value(found: Array, tables: Array, weights: Array) -> float:
-    """Return the value to the side that moved of entries that were read.
+    """Return the value of a position for the side that moved, given its entries.
 
     Args:
-        found: int64, shape (looks,).
-        tables: int64, shape (looks,): which table it reads.
-        weights: float32, shape (tables, entries): those of the side that moved.
+        found: int64, shape (looks,), the entries.
+        tables: int64, shape (looks,), the table of each look.
+        weights: float32, shape (tables, entries), of the side that moved.
     """
     total = 0.0
     for look in range(found.shape[0]):
@@ -77,7 +77,7 @@ def value(found: Array, tables: Array, weights: Array) -> float:
 def _learn(
     found: Array, tables: Array, weights: Array, errors: Array, sizes: Array, step: float
 ) -> None:
-    """Add a step to the entries that were read, each at its own rate."""
+    """Add a step to the given entries, each at its own rate."""
     for look in range(found.shape[0]):
         table, entry = tables[look], found[look]
         size = sizes[table, entry]
@@ -107,29 +107,30 @@ def decide(
     lengths: Array,
     last: Array,
 ) -> None:
-    """Value the moves of some boards, one board after the other, and learn each.
+    """Compute the values of moves on some boards, one board after the other, and learn from each.
 
-    A move that wins is worth 1 and one that fills the board 0; the network values the others.  What
-    the opponent's last move was worth to them moves towards minus the best of these values, and the
-    values of the moves before it follow by a share of it that falls and changes sign at each ply.
+    A winning move has value 1 and one that fills the board 0; the network evaluates the others.
+    The value of the opponent's last move moves towards minus the best of these values. The values
+    of earlier moves follow, with a share that shrinks and changes sign at each ply.
 
     Args:
         boards: uint8, shape (boards, 2, rows, columns), the discs of the side to move first.
         legal: bool, shape (boards, columns).
-        connect: discs in a row that win.
-        rate: of learning; 0 to learn nothing.
+        connect: the number of discs in a row that win.
+        rate: the learning rate; 0 for no learning.
         places, tables: see ``read`` and ``value``.
-        digits: int64, shape (squares + 1, looks): what a look's entry gains with the state of a
-            square; zeros for a square above the board.
+        digits: int64, shape (squares + 1, looks), the weight of a square's state in a look's entry;
+            zeros for a square above the board.
         weights, errors, sizes: float32, shape (2, tables, entries), by the side that moved:
-            weights, and the sums of their errors and of the errors' sizes so far.
-        values: float64, shape (boards, columns), written; -inf where a move is not legal.
-        games: int64, shape (boards,): the row of the next arrays that is each board's.
-        decay: lambda, the share of an error that reaches the move before.
-        entries: int32, shape (games, steps, looks): what the last moves of a game read, in a ring.
-        slopes: float64, shape (games, steps): of the tanh at these moves.
-        lengths: int64, shape (games,): how many moves a trace has.
-        last: int64, shape (games,): discs on the board when the newest was learned.
+            weights, and the sums of their errors and of the errors' absolute values.
+        values: float64, shape (boards, columns), written; -inf for illegal moves.
+        games: int64, shape (boards,), each board's row in the following arrays.
+        decay: lambda, the share of an error that reaches the previous move.
+        entries: int32, shape (games, steps, looks), the entries of a game's latest moves, as a
+            ring.
+        slopes: float64, shape (games, steps), the slope of the tanh at these moves.
+        lengths: int64, shape (games,), the number of moves in a trace.
+        last: int64, shape (games,), the number of discs at the latest update.
     """
     count, _, rows, columns = boards.shape
     squares = np.empty(rows * columns, np.int64)
@@ -156,7 +157,7 @@ def decide(
                 worth = 1.0
             elif discs + 1 == rows * columns:
                 worth = 0.0
-            else:  # the square goes from 1 to 2 and the one above it from 0 to 1
+            else:  # the square changes from 1 to 2 and the one above it from 0 to 1
                 at = row * columns + column
                 above = min(at + columns, rows * columns)
                 total = 0.0
@@ -174,7 +175,7 @@ def decide(
             continue
         game = games[k]
         if discs != last[game] + 1:
-            lengths[game] = 0  # a ply that was not seen here, or a new game
+            lengths[game] = 0  # a ply was skipped, or this is a new game
         last[game] = discs
         if discs == 0:
             continue
