@@ -1,5 +1,5 @@
 """The page: watch, play and replay any game in a browser.
 
-``app`` serves it, ``hub`` is the peer of the broker behind it, ``chairs`` holds the seats of
-people, ``positions`` turns scenes into what the browser draws.  The page knows no game.
+``app`` serves it, ``hub`` is its peer at the broker, ``chairs`` holds people's seats, and
+``positions`` prepares scenes for the browser.  The page knows no game.
 """

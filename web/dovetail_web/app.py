@@ -1,4 +1,4 @@
-"""The page as an ASGI application: its routes, and who may call them."""
+"""The page as an ASGI application: its routes and their access rules."""
 
 from __future__ import annotations
 
@@ -45,27 +45,27 @@ log = logging.getLogger("dovetail.web")
 
 HERE = Path(__file__).parent
 LONGEST_TITLE = 24
-"""Characters of what stands before the colon of a description, if it is a name."""
+"""Maximum characters before the colon of a description for them to be the game's title."""
 LEVEL = "level:"
-"""The beginning of the value by which the form names a strength in place of an agent."""
+"""The prefix of a form's value that names a strength instead of an agent."""
 MOST_SEATS = 16
-"""Of a game that is started here."""
+"""Maximum seats of a game that is started on the page."""
 PATIENCE = 60
-"""Seconds that an agent may think where people wait, unless the form says otherwise."""
+"""Default seconds for an agent's decision while people are waiting."""
 LONGEST_PROBLEM = 300
-"""Characters of what is wrong with a form, which may quote what was typed."""
+"""Maximum characters of an error about a form, which can quote the input."""
 NOT_FOUND = "Not Found"
-"""Starlette's text for an address that no route has."""
+"""Starlette's text for an unknown address."""
 OPTIONAL = {
     "/results": "Start the page with --store OUT to show results.",
     "/arena": "Start the page with --arena FILE to show an arena.",
     "/write": "Start the page with --peers ADDRESS to let visitors write agents.",
 }
-"""The texts for addresses that only a page with certain options has."""
+"""The texts for addresses that exist only with certain options of the page."""
 PICTURES = {"svg": "image/svg+xml", "png": "image/png"}
 MOST_DRAWN, MOST_READ = 2, 3
-"""Pictures that are drawn, and journals that are read or games that are replayed, at once; others
-wait, and other pages do not."""
+"""Maximum pictures drawn at once, and journals read or games replayed at once; the rest queue,
+without holding up other pages."""
 
 
 class Page:
@@ -73,11 +73,11 @@ class Page:
 
     Args:
         hub: the connection to the broker.
-        journal: whose episodes can be replayed, if any.
-        stores: whose results are shown.
-        arena: the description of the arena that the broker belongs to, if any. No games can be
-            started then, since entrants' agents are there for the competition.
-        peers: where the broker listens to programs in a browser, if visitors may write agents.
+        journal: the journal whose episodes can be replayed.
+        stores: the stores whose results are shown.
+        arena: the description of the broker's arena.  With one, no games can be started, since
+            the entrants' agents are there for the competition.
+        peers: the broker's address for programs in a browser, if visitors may write agents.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class Page:
         ]
 
     def absent(self, path: str) -> str:
-        """Return what to say of an address that has no route."""
+        """Return the text for an unknown address."""
         for each, text in OPTIONAL.items():
             if each not in self._tabs and f"{path}/".startswith(f"{each}/"):
                 return text
@@ -168,7 +168,7 @@ class Page:
     # -- pages ----------------------------------------------------------------------------------
 
     def shown(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
-        """Return a page made from a template."""
+        """Return a page rendered from a template."""
         path = request.url.path
         here = next((each for each in self._tabs if each == path[: len(each)] != "/"), "/")
         text = self._templates.get_template(f"{name}.html").render(
@@ -179,14 +179,14 @@ class Page:
         return answer
 
     async def _posted(self, request: Request) -> FormData:
-        """Return a form that came from our own page."""
+        """Return a form, after checking that it came from the page itself."""
         form = await request.form(max_fields=1000, max_files=0)
         if not self._sessions.stamped(request, str(form.get("csrf", ""))):
             raise HTTPException(403, "This form has expired; reload the page and submit it again.")
         return form
 
     async def home(self, request: Request) -> Response:
-        """Games that are being played, and those that can be."""
+        """Return the first page: games in progress, and games to play."""
         return self._home(request)
 
     def _home(self, request: Request, problem: str = "") -> Response:
@@ -211,8 +211,7 @@ class Page:
         return self.shown(request, "now")
 
     async def thumbnail(self, request: Request) -> Response:
-        """A picture of a game: one that comes with the page, or of the newest position that was
-        seen."""
+        """Return a picture of a game: one that ships with the page, or the newest position."""
         name = request.path_params["environment"]
         if f"game-{name}.svg" in self._static:
             return RedirectResponse(f"{self._static.address}/game-{name}.svg", 302)
@@ -225,7 +224,7 @@ class Page:
         return Response(made, media_type=PICTURES["svg"])
 
     async def game(self, request: Request) -> Response:
-        """A game."""
+        """Return the page of a game."""
         number = request.path_params["episode"]
         game = self.hub.game(number)
         if game is None:
@@ -243,7 +242,7 @@ class Page:
         )
 
     async def position(self, request: Request) -> Response:
-        """A turn of a game, as JSON."""
+        """Return a turn of a game as JSON."""
         game = self.hub.game(request.path_params["episode"])
         found = None if game is None else game.position(request.path_params["turn"])
         if found is None:
@@ -251,16 +250,16 @@ class Page:
         return Response(found, media_type="application/json")
 
     async def picture(self, request: Request) -> Response:
-        """A turn of a game, as SVG or PNG."""
+        """Return a turn of a game as SVG or PNG."""
         found = await self.position(request)
         return await self._picture(request, msgspec.json.decode(bytes(found.body)))
 
     async def choose(self, request: Request) -> Response:
-        """The games that can be played: on the first page."""
+        """Redirect to the games to play, on the first page."""
         return RedirectResponse("/#play", 303)
 
     async def _quick(self, request: Request, offer: dict[str, Any], level: str) -> Response:
-        """Start a game of a visitor against an opponent of a strength, or let an agent play."""
+        """Start a game of a visitor, or of an agent, against an opponent of a strength."""
         watch = level == "watch"
         agents = self._agents(offer["name"])
         count = min(offer.get("seats") or [2])
@@ -291,21 +290,21 @@ class Page:
         )
 
     def _rules(self, name: str) -> str:
-        """Return the rules of a game, or what its program says of it."""
+        """Return the rules of a game, or its description."""
         return plugins.rules(name) or self._said(name)[:300]
 
     def _said(self, name: str) -> str:
-        """Return what a game is about; empty if no connected program offers it."""
+        """Return the description of a game; empty if no connected program offers it."""
         offers = self.hub.catalogue.get("environments", [])
         return next((each.get("description", "") for each in offers if each["name"] == name), "")
 
     def _title(self, name: str) -> str:
-        """Return a game's name for people: the one in its description, if it begins with one."""
+        """Return a game's title: the one that starts its description, or its name."""
         title, colon, _ = self._said(name).partition(":")
         return title if colon and len(title) <= LONGEST_TITLE else name[:LONGEST_NAME]
 
     async def form(self, request: Request) -> Response:
-        """The form that starts a game."""
+        """Return the form that starts a game."""
         return self._form(request, self._offer(request.path_params["environment"]))
 
     def _form(
@@ -400,7 +399,7 @@ class Page:
         return found
 
     async def table(self, request: Request) -> Response:
-        """A game that was started here, for who plays or watches."""
+        """Return the page of a game that was started here, for players and watchers."""
         table = self._table(request)
         key = request.query_params.get("chair", "")
         chairs = table.people
@@ -423,8 +422,7 @@ class Page:
         )
 
     def _agents(self, game: str = "") -> dict[str, dict[str, Any]]:
-        """Return the agents on offer that play a game, without the people, and the parameters with
-        which they are created."""
+        """Return the agents on offer that play a game, with their parameters, without people."""
         person = None if self.hub.chairs is None else self.hub.chairs.agent
         offers = sorted(self.hub.catalogue.get("agents", []), key=itemgetter("name"))
         return {
@@ -442,7 +440,7 @@ class Page:
         return self._journal
 
     async def episodes(self, request: Request) -> Response:
-        """The episodes of the journal."""
+        """Return the list of the journal's episodes."""
         try:
             async with self._reading:
                 found = await asyncio.to_thread(replays.listed, self._records())
@@ -451,7 +449,7 @@ class Page:
         return self.shown(request, "replays", episodes=found, most=replays.MOST_LISTED)
 
     async def replay(self, request: Request) -> Response:
-        """A recorded game."""
+        """Return the page of a recorded game."""
         journal, number = self._records(), request.path_params["number"]
         try:
             async with self._reading:
@@ -461,7 +459,7 @@ class Page:
         return self.shown(request, "game", title=f"Replay {number}", about=f"replay:{number}")
 
     async def replayed(self, request: Request) -> Response:
-        """All positions of a recorded game, as JSON."""
+        """Return all positions of a recorded game as JSON."""
         journal, number = self._records(), request.path_params["number"]
 
         def play() -> bytes:
@@ -479,9 +477,9 @@ class Page:
             return Response(why, 404, media_type="application/json")
 
     def _played(self, record: EpisodeRecord) -> tuple[list[dict[str, Any]], str]:
-        """Return a recorded game's positions, and why there are no more of them.
+        """Return a recorded game's positions, and the reason if some are missing.
 
-        A game that is not installed here is played by a program that the broker has.
+        A game that is not installed here is replayed by a program at the broker.
         """
         played: list[dict[str, Any]] = []
         try:
@@ -494,7 +492,7 @@ class Page:
         return played, ""
 
     async def replayed_picture(self, request: Request) -> Response:
-        """A turn of a recorded game, as SVG or PNG."""
+        """Return a turn of a recorded game as SVG or PNG."""
         journal, path = self._records(), request.path_params
 
         def play() -> dict[str, Any]:
@@ -521,7 +519,7 @@ class Page:
     # -- live -----------------------------------------------------------------------------------
 
     async def live(self, socket: WebSocket) -> None:
-        """One browser: it says what it looks at and gets the newest of that."""
+        """Serve a browser's WebSocket: it says what it is looking at and is sent updates."""
         await socket.accept()
         browser = Browser(self.hub, socket)
         try:
@@ -532,7 +530,7 @@ class Page:
 
 
 def _plot(chart: Any) -> Markup:
-    """Return a chart's data for an element of a page."""
+    """Return a chart's data for embedding in a page."""
     return Markup(msgspec.json.encode(chart).decode().replace("<", "\\u003c"))
 
 
@@ -541,12 +539,12 @@ def _sentence(text: str) -> str:
 
 
 def _under(start: str, given: dict[str, str]) -> dict[str, str]:
-    """Return the part of a form whose names begin with ``start``."""
+    """Return the fields of a form whose names start with ``start``, without that prefix."""
     return {key[len(start) :]: text for key, text in given.items() if key.startswith(start)}
 
 
 def _seed(text: str) -> int:
-    """Return the seed of a form; a random one if it names none."""
+    """Return a form's seed; a random one by default."""
     if not text.strip():
         return secrets.randbelow(1 << 53)
     if not (text.strip().isdecimal() and len(text) < 19):
@@ -555,7 +553,7 @@ def _seed(text: str) -> int:
 
 
 def _seconds(text: str, what: str) -> float | None:
-    """Return the seconds of a form; None if it names none."""
+    """Return the seconds in a form; None if the field is empty."""
     if not text.strip():
         return None
     try:
@@ -590,12 +588,12 @@ def application(
 
     Args:
         hub: the connection to the broker, started.
-        journal: whose episodes can be replayed.
-        stores: whose results are shown.
-        arena: the description of the arena that is shown.
-        peers: where the broker listens to programs in a browser, if visitors may write agents.
-        hosts: the names under which it may be asked for; empty for any.
-        password: that visitors must give; None for none.
+        journal: the journal whose episodes can be replayed.
+        stores: the stores whose results are shown.
+        arena: the description of the broker's arena.
+        peers: the broker's address for programs in a browser, if visitors may write agents.
+        hosts: the host names accepted in requests; empty for any.
+        password: the password for visitors; None for none.
     """
     page = Page(hub, journal, stores, arena, peers)
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {

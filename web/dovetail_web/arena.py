@@ -24,8 +24,10 @@ def routes(
     connected: Callable[[str], str],
     sessions: Sessions,
 ) -> tuple[list[Route], Callable[[str], bytes]]:
-    """Return the routes, and what gives a ladder's leaders as JSON; arguments and errors are those
-    of ``ArenaSite`` and ``EntrantPages``."""
+    """Return the routes, and a function that returns a ladder's leaders as JSON.
+
+    Arguments and errors are those of ``ArenaSite`` and ``EntrantPages``.
+    """
     site = ArenaSite(file, shown, posted, sessions)
     pages = ArenaPages(site)
     entrants, operator = EntrantPages(site, connected), OperatorPages(site)

@@ -1,5 +1,4 @@
-"""An entrant's own pages: signing in, its agents, games by request, submissions, and files to take
-away."""
+"""An entrant's own pages: sign-in, agents, games by request, submissions and downloads."""
 
 from __future__ import annotations
 
@@ -34,19 +33,19 @@ from dovetail_web.rate_limit import Attempts
 from dovetail_web.routes import Route
 
 FILES = 500
-"""Files of one upload."""
+"""Maximum files of an upload."""
 PRINTED = 64 << 10
-"""Bytes of what a submitted agent printed that are shown, the newest."""
+"""Bytes shown of a submitted agent's output, the newest."""
 GAMES = 2000
-"""Own games that are saved at once, the newest."""
+"""Maximum games in a download, the newest."""
 
 
 class EntrantPages:
-    """The pages.
+    """The pages of entrants.
 
     Args:
         site: the arena.
-        connected: returns whose the connected program of a name is; empty if there is none.
+        connected: returns the entrant of a connected program, by its name; empty if there is none.
     """
 
     def __init__(self, site: ArenaSite, connected: Callable[[str], str]) -> None:
@@ -74,7 +73,7 @@ class EntrantPages:
     # -- signing in -------------------------------------------------------------------------------
 
     async def ladders(self, request: Request) -> Response:
-        """All ladders, with who leads."""
+        """Return the page of all ladders and their leaders."""
         return await self._ladders(request)
 
     async def _ladders(
@@ -108,7 +107,7 @@ class EntrantPages:
         )
 
     async def sign(self, request: Request) -> Response:
-        """Sign an entrant or the operator in, to show what only they may see."""
+        """Sign in an entrant or the operator."""
         form = await self._site.posted(request)
         answer = RedirectResponse("/arena", 303)
         if "leave" in form:
@@ -145,14 +144,13 @@ class EntrantPages:
         return answer
 
     def _proved(self, code: str) -> str | None:
-        """Return who has connected to the broker to show a code; None if no one has who may."""
+        """Return the entrant that showed a code at the broker to prove itself; None if none did."""
         who = self._connected(sign_in.name(code))
         state = self._store.entrants().get(who)
         return who if who == description.OWN or state not in (None, "banned") else None
 
     def _whose(self, given: str) -> str | None:
-        """Return whose access token this is, an entrant's or the operator's; None if it is
-        neither."""
+        """Return the owner of an access token, an entrant or the operator; None if unknown."""
         own = self._site.own.encode()
         if given and hmac.compare_digest(own, given.encode(errors="replace")):
             return description.OWN
@@ -161,7 +159,7 @@ class EntrantPages:
     # -- an entrant's own page --------------------------------------------------------------------
 
     async def mine(self, request: Request) -> Response:
-        """Its agents, what went wrong last, what it asked for, and what it uploaded."""
+        """Return an entrant's page: its agents, latest fault, requested games and submissions."""
         who = await self._site.entrant(request)
         if who == description.OWN:
             return RedirectResponse("/operator", 303)
@@ -209,7 +207,7 @@ class EntrantPages:
         )
 
     def _fault(self, player: LadderPlayer) -> dict[str, Any] | None:
-        """Return the last game that an agent lost by fault in this season, rated or not."""
+        """Return an agent's latest game lost by fault in this season, rated or not."""
         season = self._store.season().number
         found = [
             game
@@ -226,7 +224,7 @@ class EntrantPages:
         return max(found, key=lambda game: (game["unit"], game["number"]), default=None)
 
     async def log(self, request: Request) -> Response:
-        """Return the arena's log of an entrant, as text."""
+        """Return the arena's log of an entrant as text."""
         who = await self._site.only_entrant(request)
 
         def read() -> str:
@@ -269,7 +267,7 @@ class EntrantPages:
     # -- games by request -------------------------------------------------------------------------
 
     async def ask(self, request: Request) -> Response:
-        """Ask for a game that rates nothing."""
+        """Request an unrated game."""
         form = await self._site.posted(request)
         ladder = self._site.ladder(request)
         who = await self._site.entrant(request)
@@ -290,7 +288,7 @@ class EntrantPages:
         return await self._done(request, who, ask)
 
     async def withdraw(self, request: Request) -> Response:
-        """Give up a game that was asked for."""
+        """Withdraw a requested game."""
         form = await self._site.posted(request)
         who = await self._site.only_entrant(request)
         unit = str(form.get("unit", ""))
@@ -314,7 +312,7 @@ class EntrantPages:
         return self._site.arena.submissions
 
     async def submit(self, request: Request) -> Response:
-        """Put a new version of an agent into the queue."""
+        """Submit a new version of an agent."""
         limits = self._limits()
         async with request.form(max_fields=10, max_files=FILES) as form:
             if not self._site.sessions.stamped(request, str(form.get("csrf", ""))):
@@ -334,7 +332,7 @@ class EntrantPages:
         )
 
     async def recall(self, request: Request) -> Response:
-        """Withdraw a submission: its entrant, or the operator."""
+        """Withdraw a submission, as its entrant or the operator."""
         form = await self._site.posted(request)
         who = await self._site.entrant(request) or await self._site.only_entrant(request)
         whose = None if who == description.OWN else who
@@ -343,7 +341,7 @@ class EntrantPages:
         return await self._done(request, who, lambda: self._store.recall(number, whose))
 
     async def printed(self, request: Request) -> Response:
-        """The newest of what a submitted agent printed, for its entrant and the operator."""
+        """Return the end of a submitted agent's output, for its entrant and the operator."""
         who, number = await self._site.entrant(request), request.path_params["number"]
 
         def read() -> str:
@@ -358,7 +356,7 @@ class EntrantPages:
 
 
 def _of(record: EpisodeRecord, who: str) -> EpisodeRecord:
-    """Return a game without what went wrong in another entrant's program."""
+    """Return a game's record without the errors of another entrant's program."""
     blame = record.result.blame
     mine = blame is not None and record.names[blame].startswith(f"{who}/")
     return record if mine else replace(record, result=replace(record.result, message=""))

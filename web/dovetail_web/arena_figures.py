@@ -14,13 +14,13 @@ from dovetail_experiments.arena.standings import LadderTable, StandingsRow
 from dovetail_experiments.arena.store import LadderPlayer
 
 POINTS = 300
-"""Points of a curve at most."""
+"""Maximum points of a curve."""
 WIDTH, HEIGHT = 640, 180
-"""Of a curve's picture."""
+"""The size of a curve's picture, in pixels."""
 COLUMN = 240
-"""The width of a column of ratings."""
+"""The width of a column of ratings, in pixels."""
 MARGIN = 14
-"""The least distance of a tick's text from its ends."""
+"""The minimum distance of a tick's text from its ends, in pixels."""
 TICKS = 5
 STEPS = (20, 50, 100, 200, 500, 1000, 2000, 5000)
 ENDS = {
@@ -32,7 +32,7 @@ ENDS = {
     "stalled": "no answer",
     "forfeited": "not played",
 }
-"""How games end, for readers; other reasons are words already."""
+"""Readable reasons for the end of a game; the others need no change."""
 SHORT = {
     "crashed": "crash",
     "timeout": "too late",
@@ -41,11 +41,11 @@ SHORT = {
     "forfeited": "not played",
     "stalled": "no answer",
 }
-"""The words for a game that a fault decided."""
+"""Short words for games decided by a fault."""
 
 
 class RatingCurve(msgspec.Struct):
-    """A rating over time as a picture: ``points`` of the line and of the band around it."""
+    """A picture of a rating over time: the points of the line and of the band around it."""
 
     line: str
     band: str
@@ -57,7 +57,7 @@ class RatingCurve(msgspec.Struct):
 
 
 def curve(ratings: Sequence[tuple[float, float]]) -> RatingCurve | None:
-    """Return the curve of ratings with two sigma around them; None for fewer than two."""
+    """Return the curve of ratings with a band of two sigma; None for fewer than two ratings."""
     if len(ratings) < 2:
         return None
     step = max(1, math.ceil(len(ratings) / POINTS))
@@ -78,27 +78,27 @@ def curve(ratings: Sequence[tuple[float, float]]) -> RatingCurve | None:
 
 
 class Scale(msgspec.Struct):
-    """Where ratings lie in a column of a table."""
+    """The scale of ratings in a table's column."""
 
     low: float
     high: float
     ticks: list[tuple[float, str]]
-    """Places and texts of a few round ratings."""
+    """The positions and texts of a few round ratings."""
 
     def at(self, value: float) -> float:
-        """Return the place of a rating, from 0 to ``COLUMN``."""
+        """Return the position of a rating, from 0 to ``COLUMN``."""
         share = (value - self.low) / max(1e-9, self.high - self.low)
         return round(COLUMN * min(1.0, max(0.0, share)), 1)
 
     def bar(self, row: StandingsRow) -> tuple[float, float, float] | None:
-        """Return the places of a rating and of the ends of its interval; None if it has none."""
+        """Return the positions of a rating and of its interval's ends; None without a rating."""
         if not row.units or not row.elo.known:
             return None
         return self.at(row.elo.value), self.at(row.elo.low), self.at(row.elo.high)
 
 
 def scale(rows: Sequence[StandingsRow]) -> Scale:
-    """Return the scale of a table's ratings and their intervals."""
+    """Return a scale that fits a table's ratings and intervals."""
     known = [row.elo for row in rows if row.units and row.elo.known]
     ends = [e for elo in known for e in (elo.value, elo.low, elo.high) if math.isfinite(e)]
     low, high = (min(ends), max(ends)) if ends else (-100.0, 100.0)
@@ -117,7 +117,7 @@ def scale(rows: Sequence[StandingsRow]) -> Scale:
 def results(
     recent: Sequence[FinishedUnit], players: Mapping[int, LadderPlayer]
 ) -> list[dict[str, Any]]:
-    """Return the newest units as a reader wants them: the winner in front, and how it ended."""
+    """Return the newest units for display: the winner first, and the reason for the end."""
     found = []
     for unit in recent:
         order = sorted(range(len(unit.players)), key=lambda place: -unit.points[place])
@@ -148,8 +148,7 @@ def results(
 def opponents(
     played: Sequence[FinishedUnit], player: int, players: Mapping[int, LadderPlayer]
 ) -> list[tuple[LadderPlayer, int, float]]:
-    """Return whom a player met, in how many units, and its mean points in those, the most frequent
-    first."""
+    """Return a player's opponents, each with the units and mean points, the most frequent first."""
     found: dict[int, list[float]] = {}
     for unit in played:
         mine = unit.points[unit.players.index(player)]
@@ -161,8 +160,7 @@ def opponents(
 
 
 def by_seat(played: Sequence[FinishedUnit], player: int) -> list[tuple[int, int, float, float]]:
-    """Return of each seat its number, games, the share in which it was first or level, and seconds
-    for a decision."""
+    """Return for each seat its number, games, share of first places, and seconds per decision."""
     found: dict[int, list[tuple[bool, float, int]]] = {}
     for unit in played:
         place = unit.players.index(player)
@@ -185,7 +183,7 @@ def by_seat(played: Sequence[FinishedUnit], player: int) -> list[tuple[int, int,
 def games(
     played: Sequence[FinishedUnit], player: int, players: Mapping[int, LadderPlayer]
 ) -> list[dict[str, Any]]:
-    """Return the games of a player, the newest first."""
+    """Return a player's games, newest first."""
     found = []
     for unit in reversed(played):
         place = unit.players.index(player)
@@ -212,7 +210,7 @@ def games(
 
 
 def table_rows(table: LadderTable) -> list[dict[str, Any]]:
-    """Return a ladder's table as plain values; a rating takes three columns."""
+    """Return a ladder's table as plain values, with three columns per rating."""
     return [
         {
             "place": place,
@@ -231,11 +229,11 @@ def table_rows(table: LadderTable) -> list[dict[str, Any]]:
 
 
 def game_rows(listed: Sequence[Mapping[str, Any]], *, told: bool) -> list[dict[str, Any]]:
-    """Return the games of an agent as plain values.
+    """Return an agent's games as plain values.
 
     Args:
-        listed: as ``games`` returns them.
-        told: whether to say what went wrong.
+        listed: the games from ``games``.
+        told: whether to include errors.
     """
     return [
         {

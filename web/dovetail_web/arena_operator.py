@@ -24,12 +24,12 @@ from dovetail_web.arena_site import LINES, ArenaSite, capital, date
 from dovetail_web.routes import Route
 
 LONGEST = 500
-"""Characters of what the operator writes."""
+"""Maximum characters of the operator's notes."""
 STATES: dict[str, State] = {"pause": "paused", "ban": "banned", "resume": "active"}
 UNDONE: dict[str, str] = {"active": "resume", "paused": "pause"}
-"""By state, what brings it back."""
+"""The act that restores a state."""
 ASKED = ("ban", "final", "season")
-"""Acts that are asked about first: others feel them, or there is no way back."""
+"""Acts that need a confirmation, since they affect others or cannot be undone."""
 
 
 class AgentRow(NamedTuple):
@@ -42,12 +42,12 @@ class AgentRow(NamedTuple):
 
     @property
     def missing(self) -> bool:
-        """True for an entrant's agent that may play and is not there."""
+        """True for an entrant's agent that may play and is not connected."""
         return bool(self.player.entrant) and self.player.state == "active" and not self.shown
 
     @property
     def shown(self) -> bool:
-        """True if it is there."""
+        """True if it is connected."""
         return self.presence.online
 
 
@@ -58,11 +58,11 @@ FILTERS: dict[str, Callable[[AgentRow], bool]] = {
     "with faults": lambda row: row.faults > 0,
     "banned": lambda row: row.player.state == "banned",
 }
-"""The filters of the table."""
+"""The table's filters, by name."""
 
 
 class OperatorPages:
-    """The pages.
+    """The pages of the operator.
 
     Args:
         site: the arena.
@@ -151,8 +151,7 @@ class OperatorPages:
         return found
 
     async def change(self, request: Request) -> Response:
-        """Do what the operator asks for; first ask, where others feel it or there is no way
-        back."""
+        """Carry out an act of the operator, after a confirmation for those in ``ASKED``."""
         form = await self._site.posted(request)
         await self._site.only_operator(request)
         what, who, text = (str(form.get(each, "")).strip() for each in ("do", "who", "text"))
@@ -169,7 +168,7 @@ class OperatorPages:
         return RedirectResponse(f"/operator?{url.query}" if url.query else "/operator", 303)
 
     def _do(self, what: str, who: str, text: str) -> str:
-        """Do it; return the state that someone was in before."""
+        """Carry out an act; return the state before."""
         if what in STATES:
             was = self._state(who)
             self._store.mark(who, STATES[what], text)
@@ -194,7 +193,7 @@ class OperatorPages:
         return ""
 
     async def export(self, request: Request) -> Response:
-        """Send everything as one archive."""
+        """Return the whole arena as one archive."""
         await self._site.posted(request)
         await self._site.only_operator(request)
         folder = tempfile.TemporaryDirectory(prefix="dovetail-")

@@ -1,5 +1,4 @@
-"""The public pages of an arena: ladders, agents, who met whom, the wall and the hall, and games to
-replay."""
+"""The public pages of an arena: ladders, agents, head-to-head lists, the hall and replays."""
 
 from __future__ import annotations
 
@@ -37,19 +36,19 @@ from dovetail_web.positions import encode
 from dovetail_web.routes import Route
 
 GAMES = 60
-"""Games that an agent's page lists, the newest."""
+"""Maximum games on an agent's page, the newest."""
 UNITS = 20
-"""Units that a ladder's page lists, the newest."""
+"""Maximum units on a ladder's page, the newest."""
 LEADERS = 100
-"""Agents that the hall shows, the best."""
+"""Maximum agents in the hall, the best."""
 FRESH = 2.5
-"""Seconds for which the hall's table is not read again."""
+"""Seconds for which the hall's table is cached."""
 NEWEST = 4
-"""Results that the hall shows."""
+"""Maximum results in the hall."""
 
 
 class ArenaPages:
-    """The pages.
+    """The public pages.
 
     Args:
         site: the arena.
@@ -60,10 +59,10 @@ class ArenaPages:
         self._arena = site.arena
         self._store = site.store
         self._reading = asyncio.Semaphore(1)
-        """A search through the journal takes long; those that wait keep no other page waiting."""
+        """Limits slow searches through the journal to one at a time."""
         self._looking = threading.Lock()
         self._led: dict[str, tuple[float, bytes]] = {}
-        """By ladder, when its leaders were read, and they."""
+        """The time at which a ladder's leaders were read, and the leaders, by ladder."""
 
     def routes(self) -> list[Route]:
         """Return the routes."""
@@ -79,7 +78,7 @@ class ArenaPages:
         ]
 
     async def ladder(self, request: Request) -> Response:
-        """A ladder's table and its latest units."""
+        """Return a ladder's table and its latest units."""
         site, ladder = self._site, self._site.ladder(request)
         practice = "practice" in request.query_params
 
@@ -114,7 +113,7 @@ class ArenaPages:
         )
 
     async def player(self, request: Request) -> Response:
-        """An agent: its rating over time, opponents, seats, faults and games."""
+        """Return an agent's page: its rating over time, opponents, seats, faults and games."""
         site, player = self._site, self._site.player(request)
         ladder, number = site.ladder(request), player.id
         who = await site.entrant(request)
@@ -158,7 +157,7 @@ class ArenaPages:
         )
 
     async def both(self, request: Request) -> Response:
-        """All games of two agents against each other."""
+        """Return all games between two agents."""
         site, ladder = self._site, self._site.ladder(request)
         one, other = site.player(request), site.player(request, "other")
         who = await site.entrant(request)
@@ -192,7 +191,7 @@ class ArenaPages:
         )
 
     async def table_file(self, request: Request) -> Response:
-        """A ladder's table as CSV."""
+        """Return a ladder's table as CSV."""
         ladder = self._site.ladder(request)
 
         def read() -> Response:
@@ -203,8 +202,7 @@ class ArenaPages:
         return await asyncio.to_thread(read)
 
     async def games_file(self, request: Request) -> Response:
-        """All games of an agent in a season as CSV, with what went wrong for those who may see
-        it."""
+        """Return an agent's games of a season as CSV, with errors for those allowed to see them."""
         player = self._site.player(request)
         who = await self._site.entrant(request)
 
@@ -221,12 +219,12 @@ class ArenaPages:
     # -- for a lecture hall -----------------------------------------------------------------------
 
     async def wall(self, request: Request) -> Response:
-        """Lead to the hall of one ladder."""
+        """Redirect to the hall of one ladder."""
         ladder = self._site.ladder(request)
         return RedirectResponse(path("arena", "hall", only=ladder.name), 303)
 
     async def hall(self, request: Request) -> Response:
-        """Return the hall: games in progress and the leaders, full screen; ladders take turns."""
+        """Return the hall: games in progress and leaders, full screen, ladder after ladder."""
         only = request.query_params.get("only", "")
         shown = [e for e in self._arena.ladders if only in ("", e.name)]
         if not shown:
@@ -235,8 +233,7 @@ class ArenaPages:
         return self._site.shown(request, "hall", arena=self._arena, ladders=ladders)
 
     def leaders(self, name: str) -> bytes:
-        """Return a ladder for the hall, as JSON: as it was within the last seconds, so that a
-        hundred halls cost one reading."""
+        """Return a ladder for the hall as JSON, cached so that a hundred halls cost one reading."""
         with self._looking:
             read, found = self._led.get(name, (-math.inf, b"null"))
             if time.monotonic() - read > FRESH:
@@ -270,7 +267,7 @@ class ArenaPages:
         )
 
     async def replay(self, request: Request) -> Response:
-        """Lead to a game of the journal."""
+        """Redirect to the replay of a game."""
         ladder = self._site.ladder(request)
         unit, number = request.path_params["unit"], request.path_params["number"]
         part, index = (f".{number}", 0) if ladder.seats == 1 else ("", number)

@@ -1,5 +1,4 @@
-"""The parts that all pages of an arena share: its store, its tables, and the entrant of a
-browser."""
+"""Shared by the pages of an arena: its store, its tables, and the entrant at a browser."""
 
 from __future__ import annotations
 
@@ -23,22 +22,22 @@ from dovetail_web.sessions import Sessions
 from dovetail_web.shown import Shown
 
 FRESH = 5.0
-"""Seconds for which a table is shown before it is made again, at least."""
+"""Minimum seconds for which a table is cached."""
 REST = 10.0
-"""The same as a multiple of the time that it took: that of 10,000 units takes seconds on a busy
+"""The same as a multiple of the time to compute it: 10,000 units take seconds on a busy
 machine."""
 LINES = 50
-"""Lines of the log that a page shows, the newest."""
+"""Lines of the log on a page, the newest."""
 
 
 class KeptTable(NamedTuple):
-    """A table that was made."""
+    """A cached table."""
 
     table: LadderTable
     latest: int
-    """The newest unit that it counts."""
+    """The newest unit in it."""
     until: float
-    """When it may be made again."""
+    """The time from which it may be computed again."""
 
 
 class ArenaSite:
@@ -46,12 +45,12 @@ class ArenaSite:
 
     Args:
         file: the arena's description.
-        shown: makes a page.
-        posted: returns a form that came from our own page.
-        sessions: of the browsers that have signed in.
+        shown: renders a page.
+        posted: returns a form, after checking that it came from the page itself.
+        sessions: the sessions of signed-in browsers.
 
     Raises:
-        DovetailError: the file is not an arena's, or the arena was never run.
+            DovetailError: the file does not describe an arena, or the arena has never run.
     """
 
     def __init__(
@@ -72,17 +71,17 @@ class ArenaSite:
         self.sessions = sessions
         self._tables: dict[tuple[str, int, bool], KeptTable] = {}
         self._lock = threading.Lock()
-        """A table is made once, however many ask for it."""
+        """Guards the cache, so that a table is computed once for many requests."""
 
     def ladder(self, request: Request) -> description.Ladder:
-        """Return the ladder that an address names."""
+        """Return the ladder in a request's address."""
         try:
             return self.arena.ladder(request.path_params["ladder"])
         except DovetailError as error:
             raise HTTPException(404, capital(error)) from None
 
     def player(self, request: Request, key: str = "player") -> LadderPlayer:
-        """Return the agent that an address names."""
+        """Return the agent in a request's address."""
         ladder, number = self.ladder(request), request.path_params[key]
         found = self.store.players(ladder.name).get(number)
         if found is None:
@@ -90,7 +89,7 @@ class ArenaSite:
         return found
 
     def season(self, request: Request) -> tuple[Season, list[Season]]:
-        """Return the season that an address names, or the newest, and all."""
+        """Return the season in a request's address, or the newest, and all seasons."""
         seasons = self.store.seasons()
         wanted = request.query_params.get("season", "")
         for each in reversed(seasons):
@@ -99,13 +98,13 @@ class ArenaSite:
         raise HTTPException(404, f"There is no season {wanted[:100]!r}.")
 
     def seasons(self, season: Season, seasons: list[Season]) -> dict[str, Any]:
-        """Return what all pages say of seasons."""
+        """Return the template values about seasons."""
         final = season.final is not None and season.ended is None
         left = len(self.store.planned(season.number)) if final else 0
         return {"season": season, "seasons": seasons, "left": left, "ends": self.ends(season)}
 
     def ends(self, season: Season) -> float | None:
-        """Return when the final of a season begins, if the description says so."""
+        """Return the time of a season's final; None if the description has none."""
         for each in self.arena.seasons:
             if each.name == season.name and each.final is not None and not season.final:
                 return each.final.astimezone().timestamp()
@@ -114,7 +113,7 @@ class ArenaSite:
     def table(
         self, ladder: description.Ladder, season: int, *, practice: bool = False
     ) -> LadderTable:
-        """Return the table of a ladder, not always the newest."""
+        """Return a ladder's table, perhaps from the cache."""
         key = ladder.name, season, practice
         kept = self._tables.get(key)
         if not self._lock.acquire(blocking=kept is None):
@@ -138,13 +137,12 @@ class ArenaSite:
     # -- who it is --------------------------------------------------------------------------------
 
     def valid(self, who: str) -> str | None:
-        """Return what an entrant, or the operator, has to have shown to be signed in now; None if
-        it may not."""
+        """Return the credential that an entrant, or the operator, must have signed in with; None
+        if it may not sign in."""
         return self.own if who == description.OWN else self.store.shown(who)
 
     async def entrant(self, request: Request) -> str:
-        """Return the entrant whose token or key this browser has shown, while it is valid; empty if
-        there is none."""
+        """Return the entrant that is signed in at a browser with a valid credential, or ``""``."""
         found = self.sessions.signed(request)
         if found is None:
             return ""
@@ -153,14 +151,14 @@ class ArenaSite:
         return found.who if known else ""
 
     async def only_operator(self, request: Request) -> None:
-        """Refuse all but the operator."""
+        """Refuse everyone but the operator."""
         if await self.entrant(request) != description.OWN:
             raise HTTPException(
                 403, "Only the arena's operator may do this; sign in on the page Arena."
             )
 
     async def only_entrant(self, request: Request) -> str:
-        """Return the entrant that has signed in; refuse others."""
+        """Return the entrant that is signed in; refuse others."""
         who = await self.entrant(request)
         if not who or who == description.OWN:
             raise HTTPException(403, "Sign in on the page Arena as the entrant that this is of.")
@@ -168,16 +166,16 @@ class ArenaSite:
 
 
 def may_see(who: str, player: LadderPlayer) -> bool:
-    """Return whether a browser's user may see what went wrong in an agent's games."""
+    """Return whether a user may see the errors in an agent's games."""
     return who == description.OWN or (who != "" and who == player.entrant)
 
 
 def capital(error: object) -> str:
-    """Return an error as a sentence."""
+    """Return an error's text with a capital letter."""
     text = str(error)
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def date(seconds: float) -> str:
-    """Return a time for a reader."""
+    """Return a readable time."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

@@ -1,4 +1,4 @@
-"""A browser's connection: what it looks at, and the newest of that."""
+"""A browser's connection: sends it updates of what it is looking at."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from dovetail_web.positions import encode
 from dovetail_web.tables import Table
 
 PAUSE = {"now": 0.25, "wall": 0.25}
-"""Seconds between two messages to one browser, by what it looks at; a hundred browsers must not
-flood us."""
+"""Minimum seconds between two messages to a browser, by view, for the sake of a hundred of
+them."""
 GAME_PAUSE = 0.1
 TABLE_PAUSE = 0.02
-"""For who plays there."""
+"""The same for a player at a table."""
 BEAT = 1.0
-"""Seconds between two signs that the server is there; a page that hears none says so."""
+"""Seconds between two heartbeats; a page that misses them says so."""
 SILENT = 30.0
-"""Seconds without a word after which a browser is taken to be gone; it answers each sign."""
+"""Seconds without an answer to heartbeats after which a browser counts as gone."""
 GONE = (
     "The page does not have this game any more: its server was started again, or many games were "
     "played since. "
     "Begin a new one on Play."
 )
 WAITING = ThreadPoolExecutor(MOST_TABLES, "waiting")
-"""Threads for people's requests, which may wait for an agent to be made; in the loop's few threads,
-everything else would, too."""
+"""Threads for people's requests, which may wait for an agent to be created: in the event loop's few
+threads they would hold up everything else."""
 
 
 class Browser:
     """A browser's connection.
 
     Args:
-        hub: what there is to see.
-        socket: accepted.
+        hub: the connection to the broker.
+        socket: the browser's WebSocket, accepted.
     """
 
     def __init__(self, hub: Hub, socket: WebSocket) -> None:
@@ -56,17 +56,16 @@ class Browser:
         self._about = ""
         self._chair = ""
         self._ladder, self._led = "", b""
-        """The ladder whose leaders are shown, and what the browser has of them."""
+        """The ladder shown, and its leaders as last sent."""
         self._came = 0.0
-        """When it was sent the first message, by the clock that positions are stamped with."""
+        """The time of the first message to it, by the clock of positions' time stamps."""
         self._runs: set[int | None] = set()
         self._news = asyncio.Event()
         self._free = asyncio.Event()
-        """Set while the browser has dealt with all it was sent, so that a slow one never has a
-        queue."""
+        """Set while the browser has processed everything, so that a slow one never has a queue."""
         self._free.set()
         self._known: dict[int, int] = {}
-        """By episode, the version of each game on Now that the browser has."""
+        """The version of each game on *Now* that the browser has, by episode."""
         loop = asyncio.get_running_loop()
 
         def heard() -> None:
@@ -77,13 +76,13 @@ class Browser:
         self._leave = hub.listen(heard)
 
     def close(self) -> None:
-        """Forget it."""
+        """Release the connection."""
         self._leave()
         for run in self._runs:
             self._hub.look(run, -1)
 
     async def serve(self) -> None:
-        """Take what the browser says, and send it the newest, until it leaves."""
+        """Handle the browser's messages and send it updates until it leaves."""
         tasks = [asyncio.create_task(each) for each in (self._send(), self._beat())]
         try:
             while True:
@@ -133,7 +132,7 @@ class Browser:
                 await self._do(lambda people, table, chair: people.again(table))
 
     async def _do(self, what: Callable[[People, Table, Chair], Any]) -> None:
-        """Do what a person at a table asks for, or say why not."""
+        """Carry out a request of a person at a table, or say why not."""
         try:
             table, chair = self._sitting()
             if table is None or chair is None:
@@ -144,7 +143,7 @@ class Browser:
             await self._socket.send_text(encode({"say": str(error)}).decode())
 
     def _sitting(self) -> tuple[Table | None, Chair | None]:
-        """Return the table that is looked at, and the chair there whose key the browser knows."""
+        """Return the table that is shown, and the browser's own chair there."""
         kind, _, key = self._about.partition(":")
         table = self._hub.people.tables.get(key) if kind == "table" else None
         people = [] if table is None else table.people
@@ -168,7 +167,7 @@ class Browser:
             await asyncio.sleep(TABLE_PAUSE if self._chair else PAUSE.get(kind, GAME_PAUSE))
 
     async def _lead(self) -> None:
-        """Send the leaders of a ladder, unless they are as they were."""
+        """Send the leaders of a ladder if they have changed."""
         if not self._ladder:
             return
         found = await asyncio.to_thread(self._hub.leaders, self._ladder)
@@ -177,8 +176,7 @@ class Browser:
             await self._socket.send_text(encode({"leaders": msgspec.Raw(found)}).decode())
 
     async def _beat(self) -> None:
-        """Send signs that the server is there, also to a browser that has not dealt with what it
-        was sent."""
+        """Send heartbeats, even to a browser that is behind."""
         while True:
             await asyncio.sleep(BEAT)
             await self._socket.send_text("{}")
@@ -253,6 +251,6 @@ class Browser:
 
 
 def link(table: Table, chair: Chair | None) -> str:
-    """Return where a person finds a table, or someone who only watches it."""
+    """Return the address of a table for a person, or for a watcher."""
     query = {} if chair is None else {"chair": chair.key}
     return path("table", table.key, **query)

@@ -1,4 +1,4 @@
-"""Chairs: the seats that people hold, as agents of one program that answer when the person does."""
+"""Chairs: people's seats, as agents of one program that answer when the person does."""
 
 from __future__ import annotations
 
@@ -25,40 +25,40 @@ from dovetail_web.positions import LONGEST_TEXT, drawn, plain
 
 log = logging.getLogger("dovetail.web")
 LOOK = 0.01
-"""Seconds between two looks at what people have chosen."""
+"""Seconds between two checks for people's choices."""
 
 
 class Chair(RemoteSeat):
     """A person's seat.
 
     Args:
-        name: of the person.
+        name: the person's name.
         changed: called after each change.
     """
 
     def __init__(self, name: str, changed: Callable[[], None]) -> None:
         super().__init__()
         self.key = secrets.token_urlsafe(16)
-        """Secret that authorises this seat."""
+        """The secret that authorises a browser for this seat."""
         self.name = name
         self.changed = changed
         self.seat: int | None = None
         self.number = 0
-        """Counts what the person has been shown."""
+        """The number of positions shown to the person."""
         self.actions: list[Any] = []
         """The action behind each displayed choice."""
         self.shown: dict[str, Any] | None = None
-        """The last position as the seat may see it."""
+        """The latest position as the seat may see it."""
         self.own: dict[str, Any] | None = None
-        """The scene of the seat while others act, if it is known."""
+        """The seat's own scene while others act, if known."""
         self.hint: dict[str, Any] | None = None
-        """The choice of an agent: ``number`` of the position and ``by``, then ``choice`` and
-        ``label``, or ``problem``."""
+        """An agent's hint: ``number`` of the position and ``by``, with ``choice`` and ``label``, or
+        with ``problem``."""
         self.seen = time.monotonic()
-        """When the person's page was last heard."""
+        """The time of the latest message from the person's page."""
 
     def step(self, decision: Decision) -> Any:
-        """Put a decision before the person."""
+        """Show a decision to the person."""
         answer = super().step(decision)
         if answer is RESIGN:
             return answer
@@ -86,7 +86,7 @@ class Chair(RemoteSeat):
         return answer
 
     def end(self, end: End) -> None:
-        """Show the person the end."""
+        """Show the end of the game to the person."""
         super().end(end)
         scene, problem = drawn(end.scene)
         if scene is not None or end.text:
@@ -117,7 +117,7 @@ class Chair(RemoteSeat):
         self.changed()
 
     def seen_by(self, seat: int) -> dict[str, Any] | None:
-        """Return what the person at a seat sees."""
+        """Return the position shown to the person, for a seat."""
         if self.shown is None and self.own is None:
             return None
         nothing = {"number": 0, "turn": None, "seat": seat, "at": 0.0, "scene": None}
@@ -127,8 +127,8 @@ class Chair(RemoteSeat):
         """Answer the open decision with a choice.
 
         Args:
-            number: of what the person saw.
-            choice: its place among the legal actions.
+            number: the number of the position that the person saw.
+            choice: the index of the choice among the legal actions.
 
         Raises:
             DovetailError: it is not this person's turn, or there is no such choice.
@@ -149,7 +149,7 @@ class Chair(RemoteSeat):
         return answer
 
     def hinted(self, number: int, agent: str, action: Any) -> None:
-        """Show what an agent would do in the position of this number."""
+        """Show an agent's action for the position with a number as a hint."""
         decision, scene = self.decision, (self.shown or {}).get("scene") or {}
         if decision is None or number != self.number:
             return
@@ -208,7 +208,7 @@ class Chairs:
         return chair
 
     def remove(self, key: str) -> None:
-        """Forget a chair."""
+        """Remove a chair."""
         self._chairs.pop(key, None)
 
     def answer(self, answer: Answer) -> None:

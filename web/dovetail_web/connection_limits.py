@@ -1,7 +1,7 @@
-"""How many connections the page has, and for how long each may keep it waiting.
+"""Limits on the page's connections and on the time that each may take.
 
-A connection without a whole request is trusted least: when there are too many, the oldest of those
-makes room, so that a visitor gets in however many half requests are open.
+When there are too many connections, the oldest without a complete request is closed, so that a
+visitor gets in whatever the number of half requests.
 """
 
 from __future__ import annotations
@@ -22,23 +22,22 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 log = logging.getLogger("dovetail.web")
 
 MOST = 4000
-"""Connections in all, if the process may have as many open files."""
+"""Maximum connections, if the process may open as many files."""
 SPARE = 400
-"""Open files that are left for everything else."""
+"""Open files reserved for everything else."""
 SHARE = 4
-"""The part of all connections that one address may have; loopback, where a proxy connects from,
-twice that."""
+"""One address may have the SHARE-th part of all connections, and loopback, from where a proxy
+connects, twice as many."""
 HEAD_SECONDS, BODY_SECONDS, READ_SECONDS = 10.0, 20.0, 30.0
-"""How long a request's head and its body may take, and how long a visitor may read nothing of an
-answer."""
+"""Maximum seconds for a request's head, for its body, and without a visitor reading the answer."""
 BACKLOG = 100
-"""Connections that are accepted before those accepted are counted; fewer than ``SPARE``."""
+"""Connections that may be accepted before they are counted; fewer than ``SPARE``."""
 LOGGED = 10.0
-"""Seconds between two lines of one kind in the log."""
+"""Minimum seconds between two log lines of one kind."""
 
 
 def room() -> int:
-    """Return how many connections the page may have."""
+    """Return the maximum number of connections of this process."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -48,8 +47,8 @@ def room() -> int:
 
 
 def network(address: str) -> str:
-    """Return what counts as one visitor's address: of IPv6 its /64, which one visitor has to
-    itself."""
+    """Return the network that counts as one visitor: an IPv4 address, or the /64 of an IPv6
+    address."""
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:
@@ -63,8 +62,7 @@ def network(address: str) -> str:
 
 
 class Sparing(logging.Filter):
-    """Lets one line of each kind through in a while, with the number of those before it that were
-    left out."""
+    """A filter that passes a log line of each kind once in a while, with the number it dropped."""
 
     def __init__(self, every: float = LOGGED) -> None:
         super().__init__()
@@ -73,7 +71,7 @@ class Sparing(logging.Filter):
         self._omitted: Counter[str] = Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record is written; it is a method of ``logging.Filter``."""
+        """Return whether to write a record."""
         kind, now = str(record.msg)[:200], time.monotonic()
         if now - self._last.get(kind, -self._every) < self._every:
             self._omitted[kind] += 1
@@ -89,7 +87,7 @@ class Sparing(logging.Filter):
 
 
 class Connection(Protocol):
-    """A connection, as the doors know it."""
+    """The interface of a connection for ``Doors``."""
 
     @property
     def waiting(self) -> bool:
@@ -100,24 +98,23 @@ class Connection(Protocol):
 
 
 class Doors:
-    """Counts connections, in all and by address.
+    """A count of connections, in all and by address.
 
     Args:
-        most: connections in all.
+        most: the maximum in all.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
         self._open: dict[Connection, str] = {}
-        """The address of each, the oldest first."""
+        """The address of each connection, oldest first."""
         self._count: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._open)
 
     def enter(self, connection: Connection, address: str) -> bool:
-        """Return whether a new connection may stay; an older one without a request may have to make
-        room."""
+        """Count a new connection, perhaps closing an older one; return whether it may stay."""
         mine = network(address)
         each = max(1, self.most * (2 if loopback(mine) else 1) // SHARE)
         if self._count[mine] >= each and not self._make_room(mine):
@@ -144,7 +141,7 @@ class Doors:
         return False
 
     def leave(self, connection: Connection) -> None:
-        """Forget a connection."""
+        """Stop counting a connection."""
         address = self._open.pop(connection, None)
         if address is not None:
             self._count[address] -= 1
@@ -161,7 +158,7 @@ class Doors:
 
 
 def loopback(address: str) -> bool:
-    """Return whether an address is this machine's, from which a proxy connects."""
+    """Return whether an address is this machine's, such as a proxy's."""
     try:
         return ip_address(address).is_loopback
     except ValueError:
@@ -169,7 +166,7 @@ def loopback(address: str) -> bool:
 
 
 class Http(H11Protocol):
-    """An HTTP connection that has to say what it wants in time."""
+    """An HTTP connection with time limits for its requests."""
 
     def __init__(self, doors: Doors, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -206,14 +203,14 @@ class Http(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on, and see what is still missing."""
+        """Process data, and restart the time limit for what is missing."""
         if self._refused or self.transport.is_closing():
             return
         super().data_received(data)
         self._look(idle="head")
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, for which uvicorn has a time limit until it begins."""
+        """Wait for the next request; until it starts, uvicorn's own time limit applies."""
         super().on_response_complete()
         self._look(idle="idle")
 
@@ -224,14 +221,14 @@ class Http(H11Protocol):
         super().handle_websocket_upgrade(event)
 
     def pause_writing(self) -> None:
-        """Give a visitor that reads nothing some time."""
+        """Start the time limit for a visitor that is not reading."""
         super().pause_writing()
         self._reading = self.loop.call_later(
             READ_SECONDS, self._late, "read an answer", READ_SECONDS
         )
 
     def resume_writing(self) -> None:
-        """Continue."""
+        """Stop that time limit."""
         super().resume_writing()
         if self._reading is not None:
             self._reading.cancel()
@@ -268,7 +265,7 @@ class Http(H11Protocol):
 
 
 class Socket(WebSocketsSansIOProtocol):
-    """A WebSocket, which takes the place of the HTTP connection that asked for it."""
+    """A WebSocket that replaces the HTTP connection it was requested on."""
 
     waiting = False
 
@@ -298,7 +295,7 @@ def protocols(doors: Doors) -> tuple[type[asyncio.Protocol], type[asyncio.Protoc
 
 
 def sparing() -> None:
-    """Keep visitors from filling the log."""
+    """Apply ``Sparing`` to the server's logs, so that visitors cannot fill them."""
     for name in ("uvicorn.error", "asyncio", "dovetail", "dovetail.web"):
         found = logging.getLogger(name)
         if not any(isinstance(each, Sparing) for each in found.filters):

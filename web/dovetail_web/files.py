@@ -15,20 +15,20 @@ Row = Mapping[str, Any]
 
 
 def csv(rows: Sequence[Row]) -> str:
-    """Return rows of plain values as CSV; their columns are those of any of them."""
+    """Return rows of plain values as CSV, with the union of their columns."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     return csv_of(columns, ({name: row.get(name) for name in columns} for row in rows))
 
 
 def csv_of(columns: list[str], rows: Iterable[Row]) -> str:
-    """Return rows that have these columns as CSV."""
+    """Return rows as CSV with the given columns."""
     out = io.StringIO()
     export.text(out, columns, rows, "csv")
     return out.getvalue()
 
 
 def csv_file(name: str, rows: Sequence[Row] | str) -> Response:
-    """Return a CSV file to be saved under a name, of rows or of its text."""
+    """Return a CSV download, from rows or text."""
     headers = {"Content-Disposition": f'attachment; filename="{file_name(name)}.csv"'}
     text = rows if isinstance(rows, str) else csv(rows)
     return Response(text, media_type="text/csv", headers=headers)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from PIL import Image as Images
 
 PACE, LAST = 0.8, 3.0
-"""Seconds for which each turn is shown, and the end."""
+"""Seconds per turn, and for the end."""
 FILMS, PICTURES = (".gif",), (".svg", ".png")
 
 
@@ -27,7 +27,7 @@ def film(record: EpisodeRecord, out: Path, pace: float = 0.0) -> None:
         pace: seconds for each turn; 0 for the usual pace.
 
     Raises:
-        DovetailError: it cannot be played again, or the file not be written.
+        DovetailError: it cannot be replayed, or the file cannot be written.
     """
     from dovetail_web.positions import picture
 
@@ -40,10 +40,10 @@ def position(record: EpisodeRecord, out: Path, turn: int | None) -> None:
     Args:
         record: the episode.
         out: a file that ends in ``.svg`` or ``.png``.
-        turn: its number; None for the last.
+        turn: the turn's number; None for the last.
 
     Raises:
-        DovetailError: there is no such turn, or as of ``film``.
+        DovetailError: there is no such turn, or as for ``film``.
     """
     from dovetail_web.positions import picture
 
@@ -72,8 +72,8 @@ def write(out: Path, pictures: list[bytes], pace: float) -> None:
 
     Args:
         out: the file.
-        pictures: at least one; smaller ones are put into the upper left corner.
-        pace: seconds for each.
+        pictures: one or more pictures; smaller ones go to the upper left corner.
+        pace: seconds per picture.
 
     Raises:
         DovetailError: the file cannot be written.

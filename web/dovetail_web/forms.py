@@ -1,4 +1,4 @@
-"""Forms made from the JSON Schema that an offer brings, and what a person typed into them."""
+"""Forms built from the JSON Schemas of offers, and their input."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dovetail.protocol.limits import check
 from dovetail.protocol.messages import Limits
 
 LONGEST = 10_000
-"""Characters of one answer."""
+"""Maximum characters of an answer."""
 WIDEST = 2.0**53
-"""The largest number that is taken where an option says no limit; every language has it exactly."""
+"""The largest number where an option has no limit: every language represents it exactly."""
 
 
 class FormField(Struct, frozen=True):
@@ -65,12 +65,13 @@ def _field(name: str, schema: Any) -> FormField:
 
 
 def read(parameters: Mapping[str, Any], given: Mapping[str, str], seats: int = 0) -> dict[str, Any]:
-    """Return the options that a person set; those left as they were are left out.
+    """Return the options that a person changed.
 
     Args:
-        parameters: of the offer.
-        given: by name, what came with the form.
-        seats: how many are taken: what the option for it is, unless it was set; 0 if not known.
+        parameters: the offer's parameters.
+        given: the form's fields.
+        seats: the number of seats taken, as the value of the option for it unless that was set; 0
+            if unknown.
 
     Raises:
         DovetailError: an answer is not of its type; the text names the option.
@@ -91,14 +92,14 @@ def read(parameters: Mapping[str, Any], given: Mapping[str, str], seats: int = 0
 def of_agent(
     parameters: Mapping[str, Any], given: Mapping[str, str], seat: int, agent: str
 ) -> dict[str, Any]:
-    """Return the options that a person set for the agent at a seat; errors as of ``read``.
+    """Return the options that a person changed for the agent at a seat; raise as ``read`` does.
 
     Args:
-        parameters: of the agent's offer.
-        given: what came with the form: ``a.SEAT.OPTION``, and as ``a.SEAT.`` the agent whose
-            options they are.
-        seat: its number.
-        agent: who was chosen for it.
+        parameters: the parameters of the agent's offer.
+        given: the form's fields: ``a.SEAT.OPTION``, and ``a.SEAT.`` for the agent that the options
+            belong to.
+        seat: the number of the seat.
+        agent: the agent chosen for it.
     """
     start = f"a.{seat}."
     if given.get(start) != agent:

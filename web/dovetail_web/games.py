@@ -1,4 +1,4 @@
-"""Games that the page has seen: their positions, and how closely they are watched."""
+"""Games that the page has seen: their positions, and the pace of watching."""
 
 from __future__ import annotations
 
@@ -17,49 +17,47 @@ from dovetail_web.thoughts import choices, thought
 
 LONGEST_NAME = 100
 CLOSE = 0.1, 25.0
-"""Of games that a browser looks at: the least seconds between two turns of one, and the turns a
-second of all together.  A turn costs the broker about 0.25 ms of CPU time: this is less than 1 % of
-it."""
+"""For games shown in a browser: the minimum seconds between two turns of one, and the maximum turns
+per second of all.  A turn costs the broker about 0.25 ms of CPU time, less than 1 % in all."""
 AFAR = 1.0, 10.0
-"""The same of all others; so there is something to see when a browser comes."""
+"""The same for all other games, so that there is something to see when a browser comes."""
 
 
 @dataclass(eq=False)
 class Game:
-    """An episode that is or was watched."""
+    """A watched episode, in progress or over."""
 
     episode: int
     run: int
     environment: str
     agents: list[str]
     positions: list[bytes] = field(default_factory=list)
-    """JSON of each turn that was seen, in order."""
+    """The JSON of each turn seen, in order."""
     first: int = 0
-    """The place of the first position, at first its turn: a late watcher has none of the earlier
-    ones."""
+    """The index of the first position kept; initially its turn, for a watcher that came late."""
     turns: list[int] = field(default_factory=list)
-    """That of each position: of a fast game not all are seen."""
+    """The turn of each position; not every turn of a fast game is seen."""
     over: bool = False
     secret: bool = False
-    """True if thoughts are kept back until the end, since a person plays."""
+    """True if thoughts are held back until the end, since a person is playing."""
     result: dict[str, Any] | None = None
     version: int = 0
     heard: float = field(default_factory=time.monotonic)
-    """The moment since which the seats to act were seen to think."""
+    """The time since which the seats to act have been thinking."""
     running: list[int] = field(default_factory=list)
-    """Seats whose clock runs."""
+    """The seats whose clock is running."""
     seconds: dict[int, float] = field(default_factory=dict)
-    """By seat, the seconds for which it was seen to think."""
+    """Seconds of thinking seen, by seat."""
     thoughts: dict[int, bytes] = field(default_factory=dict)
-    """By turn, JSON of what is kept back until the end of a secret game."""
+    """The JSON of thoughts held back in a secret game, by turn."""
     scene: Any = None
-    """Of the newest position, as it came."""
+    """The scene of the newest position, as received."""
     thought: list[Any] = field(default_factory=list)
-    """The turn that led to the newest position."""
+    """The thoughts that led to the newest position."""
     size: int = 0
-    """Bytes of the positions, and of the thoughts that are kept back."""
+    """Bytes of the positions and of the thoughts held back."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    """Other threads look for positions while old ones are dropped."""
+    """Guards the positions, which other threads read while old ones are dropped."""
 
     @property
     def whole(self) -> bool:
@@ -68,15 +66,15 @@ class Game:
 
     @property
     def newest(self) -> bytes | None:
-        """JSON of the newest position."""
+        """The JSON of the newest position; None if there is none."""
         with self._lock:
             return self.positions[-1] if self.positions else None
 
     def position(self, place: int) -> bytes | None:
-        """Return the JSON of a position, None if it is not kept.
+        """Return the JSON of a position; None if it is not kept.
 
         Args:
-            place: counted from ``first``; the number of its turn, if every turn was seen.
+            place: the index, counted from ``first``; the turn's number if every turn was seen.
         """
         with self._lock:
             at = place - self.first
@@ -90,7 +88,7 @@ class Game:
         return found
 
     def thinking(self, turn: m.WatchedTurn, now: float) -> list[float]:
-        """Return for how many seconds each seat has thought, when a turn comes, perhaps again."""
+        """Return each seat's seconds of thinking at a turn, which may be a repeated one."""
         again = bool(self.turns) and self.turns[-1] == turn.turn
         if again:  # its clocks begin to run, or one of several seats to act has answered
             done = [seat for seat in self.running if seat not in turn.running]
@@ -107,7 +105,7 @@ class Game:
         return [round(self.seconds.get(seat, 0.0), 3) for seat in range(len(turn.rewards))]
 
     def heard_thoughts(self, turn: m.WatchedTurn) -> list[Any]:
-        """Return what was thought before a turn, which is kept next; it comes only once."""
+        """Return the thoughts that led to a turn, which are sent only once."""
         newest = self.turns[-1] if self.turns else None
         if turn.thoughts or newest != turn.turn:
             named: list[Choice] = []
@@ -118,7 +116,7 @@ class Game:
         return self.thought
 
     def keep(self, turn: int, position: bytes) -> None:
-        """Keep the newest position, or the newest again."""
+        """Add the newest position, or replace it."""
         with self._lock:
             if self.turns and self.turns[-1] == turn:
                 self.size += len(position) - len(self.positions[-1])
@@ -130,17 +128,13 @@ class Game:
         self.version += 1
 
     def keep_back(self, turn: int, thoughts: bytes) -> None:
-        """Keep thoughts until the end of a secret game."""
+        """Hold back thoughts until the end of a secret game."""
         with self._lock:
             self.size += len(thoughts) - len(self.thoughts.get(turn, b""))
             self.thoughts[turn] = thoughts
 
     def shorten(self, most: int) -> int:
-        """Drop the oldest positions beyond ``most`` bytes, but not the newest.
-
-        Returns:
-            The bytes that are kept.
-        """
+        """Drop old positions beyond ``most`` bytes, but not the newest; return the bytes left."""
         with self._lock:
             count = 0
             while self.size > most and count < len(self.positions) - 1:
@@ -152,7 +146,7 @@ class Game:
             return self.size
 
     def about(self) -> dict[str, Any]:
-        """Return what is to be said of it beside its positions."""
+        """Return the game's details apart from its positions."""
         return {
             "episode": self.episode,
             "run": self.run,
@@ -167,7 +161,7 @@ class Game:
 
 
 def position_of(turn: m.WatchedTurn) -> dict[str, Any]:
-    """Return a turn as the browser gets it."""
+    """Return a turn for the browser."""
     scene, problem = drawn(turn.scene)
     return {
         "turn": turn.turn,
@@ -186,8 +180,8 @@ def position_of(turn: m.WatchedTurn) -> dict[str, Any]:
 
 
 def pace(bounds: tuple[float, float], matches: int) -> float:
-    """Return the seconds for each turn of a match that is seen, by how many are played; it changes
-    by steps."""
+    """Return the seconds per turn seen of a match, given the number of matches; it changes in
+    steps."""
     least, together = bounds
     steps = math.ceil(math.log2(max(1.0, matches / together / least)))
     return least * 2.0**steps

@@ -24,23 +24,23 @@ POLICY = (
 )
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 SAFE = ("GET", "HEAD", "OPTIONS")
-"""Methods that change nothing."""
+"""HTTP methods that change nothing."""
 LONGEST_BODY = 1 << 20
-"""Bytes of a form."""
+"""Maximum bytes of a form."""
 UPLOADED, LONGEST_UPLOAD = "/arena/submit", 65 << 20
-"""Where agents are uploaded, and the bytes that one may have; the arena's own limit is lower."""
+"""The address for uploads of agents, and their maximum bytes; the arena's own limit is lower."""
 KNOWN = "dovetail-door"
-"""The cookie of a browser that has given the password once, so that wrong ones of others do not
-delay it."""
+"""The cookie of a browser that gave the right password, so that others' wrong ones do not delay
+it."""
 
 
 class Guard:
-    """Lets in who may come in, and says what a browser may do with the pages.
+    """Middleware that admits visitors, and sets the browser's restrictions for the pages.
 
     Args:
-        app: what is guarded.
-        hosts: the names under which the page may be asked for; empty for any.
-        password: that is asked for; None for none.
+        app: the application to guard.
+        hosts: the host names accepted in requests; empty for any.
+        password: the password for visitors; None for none.
     """
 
     def __init__(self, app: ASGIApp, hosts: tuple[str, ...], password: str | None) -> None:
@@ -107,7 +107,7 @@ class Guard:
         return self._admitted(scope, headers.get(b"authorization", ""))
 
     def _admitted(self, scope: Scope, header: str) -> tuple[int, str]:
-        """Look at the password; an address that has given many wrong ones has to wait."""
+        """Check the password; an address with many wrong ones has to wait."""
         asked = 401, "Give the page's password."
         if not header:
             return asked
@@ -147,10 +147,10 @@ def _door(scope: Scope) -> str:
 
 
 def _own(scope: Scope, headers: dict[bytes, str], *, required: bool) -> bool:
-    """Return whether a browser sends this from the page itself, or no browser sends it.
+    """Return whether a request comes from the page itself or from a program that is not a browser.
 
-    A browser names the origin of each form and each WebSocket; a program that names none, such as
-    curl, sends no cookies of a browser either. The stamp that a form needs as well stops the rest.
+    Browsers name the origin of each form and WebSocket.  Programs that name none, such as curl,
+    have no browser's cookies.  The stamp that forms also need stops the rest.
     """
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     if site not in (None, "same-origin"):
@@ -164,12 +164,12 @@ def _own(scope: Scope, headers: dict[bytes, str], *, required: bool) -> bool:
 
 
 def _most(scope: Scope) -> int:
-    """Return the bytes that a request may have."""
+    """Return the maximum bytes of a request's body."""
     return LONGEST_UPLOAD if scope["path"] == UPLOADED else LONGEST_BODY
 
 
 def _limited(receive: Receive, most: int) -> Receive:
-    """Return what reads a request whose body is not longer than a form's, or an upload's."""
+    """Wrap ``receive`` to refuse bodies of more than ``most`` bytes."""
     size = 0
 
     async def read() -> Message:

@@ -1,8 +1,8 @@
-"""The hub: the page's own peer of the broker, in a thread.
+"""The hub: the page's peer at the broker, in a thread of its own.
 
-It asks for the catalogue once a second, watches all runs at a pace and closer those that a browser
-looks at, starts the games of people, and keeps what the browsers show.  Browsers are told by
-``changed`` and take the newest.
+It requests the catalogue once a second, watches all runs at a pace (faster those shown in a
+browser), starts people's games, and keeps what browsers show.  ``changed`` notifies browsers, which
+then fetch the newest.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from dovetail_web.positions import encode
 log = logging.getLogger("dovetail.web")
 
 LOOK = 0.01
-"""Seconds between two looks at what browsers want."""
+"""Seconds between two checks for browsers' requests."""
 AGAIN = 1.0
 """Seconds between catalogues, and between attempts to reach the broker."""
 SILENT = 5.0
-"""Seconds without an answer of the broker after which pages say so."""
+"""Seconds without an answer from the broker after which pages say so."""
 MOST_GAMES = 200
 MOST_POSITIONS = 20_000
-"""Of all games together; the oldest games go first."""
+"""Maximum positions of all games; the oldest games are dropped first."""
 MOST_BYTES = 256 << 20
-"""Of all positions together; then the longest games lose their oldest positions."""
+"""Maximum bytes of all positions; beyond, the longest games lose their oldest positions."""
 MOST_SHOWN = 24
-"""Games on Now."""
+"""Maximum games on *Now*."""
 
 
 WATCHED = 5.0
-"""Seconds without a word after which a browser is taken to look elsewhere."""
+"""Seconds of silence after which a browser counts as looking elsewhere."""
 
 
 class _Watch(Client):
-    """An experiment's connection that hands over every message about runs."""
+    """An experiment's client that passes on every message about runs."""
 
     heard: Callable[[m.Message], None]
 
@@ -68,9 +68,9 @@ class Hub:
     """The page's connection to a broker.
 
     Args:
-        address: the broker's.
+        address: the broker's address.
         token: its access token, if it has one.
-        start: what starts it, if ``dovetail broker`` does not.
+        start: the command that starts it, if not ``dovetail broker``.
     """
 
     def __init__(self, address: str, token: str | None = None, start: str = START) -> None:
@@ -78,14 +78,14 @@ class Hub:
         self._token = token
         self._start = start
         self.problem = f"Connecting to the broker at {address}."
-        """Why there is no broker; empty if there is one."""
+        """The reason for not being connected; empty if it is."""
         self._answered = time.monotonic()
-        """When the broker was last heard."""
+        """The time of the broker's latest answer."""
         self.catalogue: dict[str, Any] = {}
         self.rate = 0.0
         """Games per second."""
         self.visited = -math.inf
-        """When a browser last showed the games that are being played; of ``time.monotonic``."""
+        """The monotonic time at which a browser last showed games in progress."""
         self.games: OrderedDict[int, Game] = OrderedDict()
         self.people = People(self)
         self.chairs: Chairs | None = None
@@ -94,38 +94,38 @@ class Hub:
         self.version = 0
         self._listeners: set[Callable[[], None]] = set()
         self._wanted: dict[int | None, int] = {}
-        """By run, or None for all: how many browsers look at it."""
+        """The number of browsers that look at a run, by run; None for all runs."""
         self._watched: dict[int | None, tuple[float, bool]] = {}
-        """By run, or None for all others: the pace, and whether with thoughts."""
+        """The pace and the wish for thoughts, by run; None for all others."""
         self._early: list[m.Message] | None = None
-        """Messages that come before the answer that names a new run."""
+        """Messages that arrive before the answer with a new run's number."""
         self._jobs = Jobs()
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="hub", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """Leave the broker; what browsers wait for fails."""
+        """Leave the broker; pending requests of browsers fail."""
         self._stop.set()
         self._thread.join(5)
 
     @property
     def watched(self) -> bool:
-        """True while a browser shows the games that are being played."""
+        """True while a browser shows games in progress."""
         return time.monotonic() - self.visited < WATCHED
 
     @property
     def silent(self) -> bool:
-        """True while the broker owes an answer for longer than it needs."""
+        """True while the broker's answer is overdue."""
         return not self.problem and time.monotonic() - self._answered > SILENT
 
     @property
     def trouble(self) -> str:
-        """Why nothing comes from the broker; empty if nothing is wrong."""
+        """The reason why nothing comes from the broker; empty if nothing is wrong."""
         if not self.silent:
             return self.problem
         seconds = time.monotonic() - self._answered
@@ -135,7 +135,7 @@ class Hub:
     # -- for browsers ---------------------------------------------------------------------------
 
     def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
-        """Call ``heard`` after every change, from any thread; return what ends that."""
+        """Call ``heard`` after every change, from any thread; return a function that ends that."""
         with self._lock:
             self._listeners.add(heard)
 
@@ -146,7 +146,7 @@ class Hub:
         return leave
 
     def look(self, run: int | None, by: int) -> None:
-        """Count a browser that begins (1) or ends (-1) to look at a run, or at all."""
+        """Count a browser that starts (1) or stops (-1) looking at a run, or at all runs."""
         with self._lock:
             count = self._wanted.get(run, 0) + by
             if count > 0:
@@ -155,7 +155,7 @@ class Hub:
                 self._wanted.pop(run, None)
 
     def changed(self) -> None:
-        """Tell the browsers that there is something new."""
+        """Notify the browsers of a change."""
         self.version += 1
         with self._lock:
             listeners = list(self._listeners)
@@ -163,12 +163,12 @@ class Hub:
             each()
 
     def now(self, known: dict[int, int], environment: str = "") -> dict[str, Any]:
-        """Return what is connected and played.
+        """Return the connected programs, the runs and the games in progress.
 
         Args:
-            known: by episode, the version of each game that the browser has; brought up to date.
-                The others come with their position.
-            environment: whose games are shown; empty for all.
+            known: the versions of games that the browser has, by episode, which is updated; the
+                result has the positions of the others.
+            environment: the game to show; empty for all.
         """
         found = self.catalogue
         with self._lock:
@@ -194,14 +194,13 @@ class Hub:
         }
 
     def _attended(self, run: dict[str, Any]) -> dict[str, Any]:
-        """Return a run, with a word on those who have left it."""
+        """Return a run, with a note about people who have left it."""
         table = self.people.table(run["run"])
         left = table is not None and self.people.left(table)
         return {**run, "left": left, "state": run["state"] + "; its players have left" * left}
 
     def whose(self, name: str) -> str:
-        """Return the entrant whose token or key the connected program of a name has shown; empty
-        for none."""
+        """Return the entrant of a connected program, by its name; empty for none."""
         for each in self.catalogue.get("peers", []):
             # An entrant's program is called ENTRANT/NAME.
             if each["name"].rpartition("/")[2] == name and each["state"] == "ready":
@@ -209,7 +208,7 @@ class Hub:
         return ""
 
     def game(self, episode: int) -> Game | None:
-        """Return a game by the broker's number of its episode."""
+        """Return a game by its episode number."""
         return self.games.get(episode)
 
     def game_of(self, run: int) -> Game | None:
@@ -220,13 +219,13 @@ class Hub:
     def started(
         self, client: Client, run: m.Run, named: Callable[[int], None], *, whole: bool = False
     ) -> None:
-        """Start a run and watch it; its first turn is not missed.
+        """Start a run and watch it from its first turn.
 
         Args:
             client: the connection.
-            run: to be started.
-            named: takes the run's number before anything of it is heard.
-            whole: whether many turns pass at once: all are watched closely for this moment.
+            run: the run to start.
+            named: called with the run's number before any of its messages are handled.
+            whole: whether many turns pass at once, so that all runs are watched closely meanwhile.
         """
         self._early = []
         try:
@@ -248,27 +247,26 @@ class Hub:
                 self._heard(each)
 
     def drop(self, run: int) -> None:
-        """Drop the games of a run."""
+        """Drop a run's games."""
         with self._lock:
             for episode in [e for e, game in self.games.items() if game.run == run]:
                 del self.games[episode]
 
     def later(self, job: Callable[[Client], Any]) -> None:
-        """Carry out a request in the hub's thread; nothing waits for it."""
+        """Carry out a request in the hub's thread, without waiting for it."""
         self._jobs.add(job)
 
     def ask(self, job: Callable[[Client], Any], timeout: float = 60.0) -> Any:
         """Carry out a request in the hub's thread.
 
         Raises:
-            DovetailError: there is no broker, it refuses, or the request takes too long and is
-                given up.
+            DovetailError: there is no broker, it refuses, or the request takes too long.
         """
         self._present()
         return self._result(self._jobs.add(job), timeout)
 
     def make(self, steps: Callable[[Client], Steps], timeout: float = 60.0) -> Any:
-        """Carry out a request that makes agents; errors are those of ``ask``."""
+        """Carry out a request that creates agents; raise as ``ask`` does."""
         self._present()
         return self._result(self._jobs.make(steps), timeout)
 
@@ -347,7 +345,7 @@ class Hub:
             client.wait(LOOK)
 
     def _watch(self, client: Client) -> None:
-        """Watch all runs from afar, what is looked at closer, and people's games turn by turn."""
+        """Watch all runs at a distance, those shown closely, and people's games turn by turn."""
         runs = {each["run"]: each for each in self.catalogue.get("runs", [])}
         with self._lock:
             looked = set(self._wanted) & {None, *runs}
@@ -438,8 +436,7 @@ class Hub:
             game.over = True
 
     def _forget(self) -> None:
-        """Drop the oldest games beyond what is kept, then the oldest positions; the lock is
-        held."""
+        """Drop the oldest games and positions beyond the limits; the lock is held."""
         total = sum(len(each.positions) for each in self.games.values())
         size = sum(each.size for each in self.games.values())
         if len(self.games) <= MOST_GAMES and total <= MOST_POSITIONS and size <= MOST_BYTES:

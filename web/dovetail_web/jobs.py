@@ -1,7 +1,7 @@
-"""Requests of browsers to the broker, carried out in the hub's thread.
+"""Browsers' requests to the broker, carried out in the hub's thread.
 
-Making an agent may take long, and no one else shall wait for it: such a request is a generator that
-gives the thread back meanwhile.
+Creating an agent can take long.  So as not to hold up the others, such a request is a generator
+that yields the thread meanwhile.
 """
 
 from __future__ import annotations
@@ -19,42 +19,41 @@ from dovetail.protocol.errors import DovetailError, Refused
 log = logging.getLogger("dovetail.web")
 
 CREATING = 30.0
-"""Seconds for a program to make an agent."""
+"""Timeout for creating an agent, in seconds."""
 
 Steps = Generator[m.ExperimentCreate | None, Any, Any]
-"""A request that makes agents.
+"""A request that creates agents.
 
-It yields each agent that it wants and gets the number of the instance; then it yields None, after
-which it is not given up.  If it is given up before, or an agent cannot be made, DovetailError is
-raised in it; what it was given is its to clean up.
+It yields the creation of each agent and is sent the instance's number; then it yields None, after
+which it cannot be given up.  If it is given up before, or an agent cannot be created, DovetailError
+is raised in it, and it has to clean up the agents it was given.
 """
 
 
 class Jobs:
-    """Requests that wait to be carried out, and those that wait for an agent."""
+    """Requests that are queued or waiting for an agent."""
 
     def __init__(self) -> None:
         self._waiting: queue.SimpleQueue[tuple[Callable[[Client], None], Future[Any]]] = (
             queue.SimpleQueue()
         )
         self._making: dict[int, tuple[Steps, Future[Any]]] = {}
-        """By the number of the request at the broker."""
+        """Requests waiting for an agent, by the number of its creation at the broker."""
 
     def add(self, job: Callable[[Client], Any]) -> Future[Any]:
-        """Have a request carried out that takes the broker's time only; return its result to
-        come."""
+        """Queue a request that needs only the broker; return its future result."""
         future: Future[Any] = Future()
         self._waiting.put((lambda client: self._do(client, job, future), future))
         return future
 
     def make(self, steps: Callable[[Client], Steps]) -> Future[Any]:
-        """Have a request carried out that makes agents; return its result to come."""
+        """Queue a request that creates agents; return its future result."""
         future: Future[Any] = Future()
         self._waiting.put((lambda client: self._step(client, steps(client), future), future))
         return future
 
     def work(self, client: Client) -> None:
-        """Carry out what can be carried out now."""
+        """Carry out the requests that can be carried out now."""
         for number in list(self._making):
             answer = client.answer(number)
             if isinstance(answer, m.Reply):
@@ -67,7 +66,7 @@ class Jobs:
             work(client)
 
     def fail(self, error: DovetailError) -> None:
-        """End all requests: the broker is gone, and what it made for them, too."""
+        """Fail all requests, since the broker is gone, and with it their agents."""
         while not self._waiting.empty():
             _, future = self._waiting.get()
             _failed(future, error)
@@ -95,7 +94,7 @@ class Jobs:
         made: int | None = None,
         error: DovetailError | None = None,
     ) -> None:
-        """Run a request up to the next agent that it wants, with the one that was made for it."""
+        """Resume a request with the agent created for it, up to the next creation."""
         given_up = DovetailError("the request was given up")
         try:
             if error is None and future.cancelled():
@@ -118,6 +117,6 @@ class Jobs:
 
 
 def _failed(future: Future[Any], error: DovetailError) -> None:
-    """Say why a request failed, unless it was given up."""
+    """Set a request's error, unless it was given up."""
     if future.running() or (not future.cancelled() and future.set_running_or_notify_cancel()):
         future.set_exception(error)

@@ -1,5 +1,5 @@
-"""A table's game, played along by the environment that is installed here, for the hands of people
-who wait: a seat is sent its scene with its own decisions only."""
+"""Replays a table's game in the installed environment, to show waiting people their own hands: the
+broker sends a seat its scene only with its own decisions."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ log = logging.getLogger("dovetail.web")
 
 
 class Mirror:
-    """The same game as a table's, as long as its public scene is the same.
+    """A copy of a table's game, valid while its public scenes are equal.
 
     Args:
-        plan: the table's.
+        plan: the table's plan.
 
     Raises:
         DovetailError: no such game is installed, or it refuses its options.
@@ -38,12 +38,12 @@ class Mirror:
         """Play the actions that led to a turn.
 
         Args:
-            turn: its number.
-            actions: by seat.
-            scene: the public one.
+            turn: the turn's number.
+            actions: the actions by seat.
+            scene: the public scene of the turn.
 
         Raises:
-            DovetailError: a turn is missing, or another version of the game is played.
+            DovetailError: a turn is missing, or the table plays another version of the game.
         """
         if turn == self._turn + 1:
             self._game.step(dict(actions))

@@ -1,4 +1,4 @@
-"""Opponents that fit a game, by strength, for those who only want to play."""
+"""Opponents for a game, by strength."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dovetail_web.tables import Sitter
 
 LEVELS = ("easy", "medium", "strong")
 TRAINED = Path(__file__).parent / "trained.zip"
-"""States of agents that have learned."""
+"""The archive of trained agents' states."""
 
 
 @dataclass(frozen=True)
@@ -23,17 +23,17 @@ class Player:
     name: str
     parameters: dict[str, Any] = field(default_factory=dict)
     trained: tuple[str, ...] = ()
-    """The names of its states by seat, for the game as it is without options."""
+    """The names of its states by seat, for the game without options."""
 
 
 QUICK = Player("mcts", {"simulations": 150, "seconds": 1.0})
-"""The player that stands in for one that does not answer."""
+"""The player that replaces one that does not answer."""
 GENERAL: dict[str, Sequence[Player]] = {
     "easy": [Player("mcts", {"simulations": 10, "seconds": 1.0}), Player("random")],
     "medium": [QUICK],
     "strong": [Player("mcts", {"simulations": 5000, "seconds": 2.0})],
 }
-"""For a game without players of its own; the first that is connected is taken."""
+"""Players by level for a game without its own; the first one connected is used."""
 SPECIAL: dict[str, dict[str, Sequence[Player]]] = {
     "2048": {"strong": [Player("ntuple-2048", {"plies": 2}, ("2048",))]},
     "amazons": {"strong": [Player("amazons-player")]},
@@ -58,13 +58,13 @@ SPECIAL: dict[str, dict[str, Sequence[Player]]] = {
 def opponent(
     game: str, level: str, agents: Mapping[str, Any], *, usual: bool = True
 ) -> Sitter | None:
-    """Return who plays a game at a level; None if no agent for it is connected.
+    """Return the opponent at a level; None if no agent for it is connected.
 
     Args:
-        game: its name.
+        game: the name of the game.
         level: one of ``LEVELS``.
-        agents: those that are connected, by name.
-        usual: whether the game has no options set, so that trained players know it.
+        agents: the connected agents, by name.
+        usual: whether the game has no options set, so that trained states fit.
 
     >>> opponent("chess", "easy", {"random": {}})
     Sitter(kind='agent', name='random', parameters={}, level='easy', trained=(), peer='')
@@ -77,7 +77,7 @@ def opponent(
 
 
 def levels(game: str, agents: Mapping[str, Any]) -> dict[str, str]:
-    """Return the levels at which a game can be played here, each with who plays."""
+    """Return the available levels of a game, each with its opponent."""
     found = {level: opponent(game, level, agents) for level in LEVELS}
     return {
         level: each.name + ", trained" * bool(each.trained)
@@ -88,6 +88,6 @@ def levels(game: str, agents: Mapping[str, Any]) -> dict[str, str]:
 
 @cache
 def state(name: str) -> bytes:
-    """Return a state that comes with the page."""
+    """Return a trained state that ships with the page."""
     with zipfile.ZipFile(TRAINED) as archive:
         return archive.read(f"{name}.state")

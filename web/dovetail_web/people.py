@@ -1,5 +1,4 @@
-"""The acts of people at the page's tables, and the runs in which agents give hints and games are
-played again."""
+"""People's acts at the page's tables, and the runs for hints and replays."""
 
 from __future__ import annotations
 
@@ -33,18 +32,19 @@ if TYPE_CHECKING:
 log = logging.getLogger("dovetail.web")
 MOST_TABLES = 200
 SHARE = 4
-"""The part of all tables that one address may have; loopback, where a proxy connects from, twice
-that."""
+"""One address may have the SHARE-th part of all tables, and loopback, from where a proxy connects,
+twice as many."""
 BEGIN_SECONDS = 3.0
-"""How long a person waits at the form for the first turn, or for what the game says of its
+"""Seconds for which the form waits for the first turn, or for the game's error about its
 options."""
 HINT_SECONDS = 30.0
 REPLAY_SECONDS = 30.0
 GONE = "The broker went away"
 AWAY_SECONDS = 5.0
-"""After which pages say that a person has closed theirs; an open one is heard each second."""
+"""Seconds of silence after which a person's page counts as closed; an open one sends every
+second."""
 UNSEEN_MINUTES = 5
-"""After which a game ends whose people have all closed the page: it would wait for them forever."""
+"""Minutes after which a game ends if all its people have closed their pages."""
 
 
 def _clean(client: Client, instance: int) -> None:
@@ -56,7 +56,7 @@ def _failure(episode: m.Episode) -> str:
 
 
 class People:
-    """The games that people have started, and what they ask for at them.
+    """The games that people have started, and their requests there.
 
     Args:
         hub: the connection to the broker.
@@ -78,11 +78,11 @@ class People:
         """Start a game.
 
         Args:
-            plan: of the game.
-            by: the address of the visitor who starts it.
+            plan: the game and its seats.
+            by: the visitor's address.
 
         Raises:
-            DovetailError: there is no broker, or it refuses; the text says why.
+            DovetailError: there is no broker, or it refuses.
         """
         chairs = self._present()
         self._make_room(by)
@@ -107,8 +107,7 @@ class People:
         return table
 
     def _make_room(self, by: str) -> None:
-        """See that there may be one more table; of those that no one looks at, the oldest has to
-        go.
+        """Make room for one more table, if need be by ending the oldest abandoned one.
 
         Raises:
             DovetailError: there are too many.
@@ -129,17 +128,17 @@ class People:
             return
 
     def left(self, table: Table) -> bool:
-        """Return whether no page of those who play at a table is open."""
+        """Return whether all people at a table have closed their pages."""
         now = time.monotonic()
         return bool(table.people) and now - table.seen > AWAY_SECONDS and not table.done
 
     def away(self, table: Table) -> list[str]:
-        """Return who has closed the page in the middle of a game."""
+        """Return the people who closed their page in the middle of a game."""
         since = time.monotonic() - AWAY_SECONDS
         return [] if table.done else [each.name for each in table.people if each.seen < since]
 
     def _break_off(self, table: Table) -> None:
-        """End a game that no one looks at, and count it as ended now."""
+        """End an abandoned game, and count it as ended at once."""
         table.done = table.abandoned = True
         table.problem = "No one was here, and others wanted to play; the game ended."
         if table.run is not None:
@@ -166,8 +165,7 @@ class People:
         line: list[list[Any]],
         kept: Mapping[int, int | str] = MappingProxyType({}),
     ) -> Steps:
-        """Start a table's run, perhaps with agents by seat that have played; in the hub's
-        thread."""
+        """Start a table's run in the hub's thread, perhaps with agents that have played before."""
         plan = table.plan
         table.agents = agents = []
         try:
@@ -197,7 +195,7 @@ class People:
     def _agent(
         self, who: Sitter, seed: int, chair: Chair | None, seat: int = 0
     ) -> Generator[m.ExperimentCreate, int, int | str]:
-        """Return an agent for a seat: an instance, or the name of a program that is one."""
+        """Return an agent for a seat: an instance, or the name of a single agent."""
         if chair is None:
             offers = self._hub.catalogue.get("agents", [])
             if any(each["name"] == who.name and each.get("instance") for each in offers):
@@ -213,7 +211,7 @@ class People:
         return (yield wanted)
 
     def _person(self, chair: Chair, seed: int = 0) -> m.ExperimentCreate:
-        """Return the agent that a chair is."""
+        """Return the creation of a chair's agent."""
         chairs = self._present()
         parameters = {"chair": chair.key}
         return m.ExperimentCreate(
@@ -221,8 +219,7 @@ class People:
         )
 
     def take_back(self, table: Table, chair: Chair) -> None:
-        """Take a person's last move back, and what came after it: the game begins again from its
-        seed and actions.
+        """Take back a person's last move and all that followed, by replaying the game up to it.
 
         Raises:
             DovetailError: this table does not allow it, or there is nothing to take back.
@@ -243,13 +240,13 @@ class People:
     def _restarted(
         self, client: Client, table: Table, line: list[list[Any]], kept: Collection[int] = ()
     ) -> Steps:
-        """Begin a table's game again with what was played of it; in the hub's thread.
+        """Restart a table's game from a line of actions, in the hub's thread.
 
         Args:
             client: the connection.
             table: the game.
-            line: what was played.
-            kept: the seats whose agents stay: one that still thinks keeps its program from making
+            line: the joint actions to replay.
+            kept: the seats whose agents stay, since a program with a thinking agent cannot create
                 another.
         """
         run, agents = table.run, {seat: table.agents[seat] for seat in kept}
@@ -268,10 +265,9 @@ class People:
             raise
 
     def stand_in(self, table: Table) -> Sitter | None:
-        """Return a quick player in a program that has none of this table's agents, if there is one
-        in a program that plays nothing.
+        """Return a quick player in an idle program without agents of this table; None if none.
 
-        An agent that thinks keeps its whole program busy.
+        A thinking agent keeps its whole program busy.
         """
         found, quick = self._hub.catalogue, opponents.QUICK
         instances = found.get("instances", [])
@@ -288,7 +284,7 @@ class People:
         return Sitter("agent", quick.name, quick.parameters, "stand-in", peer=peer)
 
     def _stuck(self, table: Table) -> tuple[int, int, Sitter]:
-        """Return the turn and seat of the agent that people wait for, and who may stand in."""
+        """Return the turn and seat of the agent that people are waiting for, and its stand-in."""
         awaited, quick = table.awaited(), self.stand_in(table)
         if awaited is None:
             raise DovetailError("No agent is to act alone")
@@ -297,7 +293,7 @@ class People:
         return *awaited, quick
 
     def replace(self, table: Table) -> None:
-        """Seat a quick player in the place of the agent that people wait for."""
+        """Replace the agent that people are waiting for by a quick player."""
         turn, seat, quick = self._stuck(table)
 
         def begin(client: Client) -> Steps:
@@ -309,10 +305,10 @@ class People:
         self._hub.make(begin)
 
     def decide(self, table: Table) -> None:
-        """Have a quick player make the decision that people wait for; then the game continues.
+        """Have a quick player make the decision that people are waiting for.
 
         Raises:
-            DovetailError: no agent is waited for, or no other can decide.
+            DovetailError: no agent is keeping people waiting, or there is no stand-in.
         """
         turn, seat, quick = self._stuck(table)
         if table.hurried == turn:
@@ -353,14 +349,14 @@ class People:
         self._hub.make(go_on)
 
     def hint(self, table: Table, chair: Chair, agent: str) -> None:
-        """Ask an agent what it would do in a person's place; the answer comes to the chair.
+        """Ask an agent for a hint, which arrives at the person's chair.
 
-        The agent gets what the person's seat gets, and no more: it takes that seat in another game
-        that begins with the same seed and actions. In the other seats sits another instance of it,
-        or, if it is a program that is one agent, a chair that does not act.
+        The agent sees no more than the person: it takes the person's seat in another game with the
+        same seed and actions.  The other seats have another instance of it or, if it is a single
+        agent, a chair that does not act.
 
         Raises:
-            DovetailError: this table does not allow it, it is not the person's turn, or the agent
+            DovetailError: the table does not allow hints, it is not the person's turn, or the agent
                 is unknown.
         """
         decision = chair.decision
@@ -401,7 +397,7 @@ class People:
     def _advised(
         self, table: Table, hint: Hint
     ) -> Generator[m.ExperimentCreate, int, list[int | str]]:
-        """Return who sits where in the game of a hint."""
+        """Return the agents by seat in the game of a hint."""
         who, seed, count = Sitter("agent", hint.agent), table.plan.seed, len(table.plan.seats)
         made = yield from self._agent(who, derive(seed, "agent", 0), None)
         if isinstance(made, int):
@@ -421,7 +417,7 @@ class People:
         return [made if seat == hint.seat else other for seat in range(count)]
 
     def _end(self, client: Client, hint: Hint) -> None:
-        """Clean up what a hint needed; in the hub's thread."""
+        """Clean up after a hint, in the hub's thread."""
         for each in hint.instances:
             _clean(client, each)
         hint.instances.clear()
@@ -429,15 +425,15 @@ class People:
             self._hub.chairs.remove(hint.idle.key)
 
     def replay(self, record: EpisodeRecord) -> list[dict[str, Any]]:
-        """Have the broker play a recorded episode again, by a game that may not be installed here.
+        """Replay a recorded episode at the broker, whose game need not be installed here.
 
-        It is an opening as long as the episode, so no seat is asked.
+        The whole episode is played as an opening, so that no seat is asked.
 
         Returns:
-            Its positions.
+            The positions.
 
         Raises:
-            DovetailError: there is no broker or no such game, or it plays differently.
+            DovetailError: there is no broker or no such game, or the replay differs.
         """
         chairs = self._present()
         replaying = Replaying(chairs.add("replay", lambda: None))
@@ -476,7 +472,7 @@ class People:
         return [position_of(turn) for turn in replaying.turns]
 
     def resign(self, table: Table, chair: Chair) -> None:
-        """Give a person's seat up, at the latest when it is to act."""
+        """Resign for a person, at the latest when the seat is to act."""
         if table.done:
             raise DovetailError("The game is over")
         answer = chair.resign()
@@ -484,8 +480,7 @@ class People:
             self._present().answer(answer)
 
     def again(self, table: Table) -> Table:
-        """Return the next game of the same people, each one seat further; it begins unless it has
-        begun."""
+        """Return the next game of the same people, each one seat further; start it if need be."""
         if not table.done:
             raise DovetailError("Finish this game first")
         with table.following:
@@ -495,19 +490,18 @@ class People:
             return table.again
 
     def act(self, chair: Chair, number: int, choice: int) -> None:
-        """Answer with a person's choice; raises what ``Chair.chosen`` does."""
+        """Answer with a person's choice; raise as ``Chair.chosen`` does."""
         self._present().answer(chair.chosen(number, choice))
 
     def leave(self, table: Table, who: str) -> None:
-        """Break a game off; the others read who did it."""
+        """End a game early; the others are told who did."""
         run = table.run
         if run is not None and not table.done:
             table.ended = who
             self._hub.ask(lambda client: client.request(m.Cancel(0, run=run)))
 
     def tidy(self, client: Client, now: float) -> None:
-        """End the games that no one came back to; in the hub's thread, at a time of
-        ``time.monotonic``."""
+        """End abandoned games, in the hub's thread; ``now`` is a monotonic time."""
         for table in list(self.tables.values()):
             left = table.people and now - table.seen > 60 * UNSEEN_MINUTES
             if left and table.run is not None and not (table.done or table.abandoned):
@@ -517,7 +511,7 @@ class People:
                 self._waiting.submit(self._hurry, table)
 
     def _overdue(self, table: Table, now: float) -> bool:
-        """Return whether people have waited for an agent as long as they had planned."""
+        """Return whether people have waited for an agent for the planned time."""
         patience, awaited = table.plan.patience, table.awaited()
         return (
             patience is not None
@@ -533,7 +527,7 @@ class People:
     # -- what the hub hears -----------------------------------------------------------------------
 
     def runs(self) -> set[int]:
-        """Return the runs that are watched turn by turn."""
+        """Return the runs to watch turn by turn."""
         return {*self._playing(), *self._hints, *self._replays}
 
     def _playing(self) -> set[int]:
@@ -541,11 +535,11 @@ class People:
         return {each.run for each in tables if each.run is not None and not each.done}
 
     def table(self, run: int) -> Table | None:
-        """Return the table whose game a run is; None if people did not start it."""
+        """Return the table of a run; None if people did not start it."""
         return next((each for each in list(self.tables.values()) if each.run == run), None)
 
     def mirrored(self, table: Table, turn: m.WatchedTurn) -> None:
-        """Show those who wait what their seats see, where a game hides hands."""
+        """Show waiting people their own seats' scenes, where a game hides hands."""
         if turn.scene is None or not table.people:
             return
         try:
@@ -565,8 +559,7 @@ class People:
                 chair.own = None
 
     def turn(self, turn: m.WatchedTurn) -> bool:
-        """Take a turn; return whether it is of a run that only gives a hint or plays a game
-        again."""
+        """Handle a turn; return whether it belongs to a run for a hint or a replay."""
         hint, replaying = self._hints.get(turn.run), self._replays.get(turn.run)
         if replaying is not None:
             if len(replaying.turns) == turn.turn:
@@ -580,7 +573,7 @@ class People:
         return hint is not None or replaying is not None
 
     def ended(self, episode: m.Episode) -> None:
-        """Take the end of an episode."""
+        """Handle the end of an episode."""
         hint = self._hints.get(episode.run)
         chair = None if hint is None else hint.chair
         if hint is not None:
@@ -596,7 +589,7 @@ class People:
             replaying.problem = f"the replay failed: {_failure(episode)}"
 
     def done(self, done: m.Done) -> None:
-        """Take the end of a run."""
+        """Handle the end of a run."""
         replaying = self._replays.pop(done.run, None)
         if replaying is not None:
             self._hub.later(partial(_clean, instance=replaying.instance))
@@ -618,7 +611,7 @@ class People:
                 table.instances.clear()
 
     def gone(self) -> None:
-        """End all games: the broker is gone."""
+        """End all games, since the broker is gone."""
         for table in list(self.tables.values()):
             if not table.done:
                 table.done = True

@@ -1,4 +1,4 @@
-"""Positions for the browser: checked scenes as JSON, encoded once however many browsers look."""
+"""Positions for the browser: checked scenes as JSON, encoded once for all browsers."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dovetail.protocol.tensors import nested
 from dovetail_experiments.reports.drawing import svg, written
 
 LONGEST_TEXT = 20_000
-"""Characters of a text from a peer that are shown."""
+"""Maximum characters shown of a peer's text."""
 PICTURE = 640.0
 """Width of a picture in pixels."""
 MOST_PIXELS = 8_000_000
-"""Of a PNG, at 4 bytes each while it is drawn; a larger one is drawn smaller."""
+"""Maximum pixels of a PNG, at 4 bytes each while it is drawn; larger ones are scaled down."""
 
 
 def plain(value: Any) -> Any:
-    """Return a value of the wire as JSON can hold it; what it cannot hold becomes text."""
+    """Return a value from the wire in a JSON form; parts without one become text."""
     match value:
         case np.ndarray():
             return nested(value)
@@ -50,13 +50,13 @@ def _hook(value: Any) -> Any:
 
 
 def drawn(value: Any, legal: Sequence[Any] | None = None) -> tuple[dict[str, Any] | None, str]:
-    """Return a scene for the browser, and one line that says why there is none.
+    """Return a scene for the browser, and the reason in one line if there is none.
+
+    The browser names a choice by its index, so ``choices`` have no actions.
 
     Args:
-        value: a ``Scene``, or the map that came over the wire; None if there is none.
-        legal: the legal actions, if the viewer must choose one.
-
-    ``choices`` have neither action nor order of their own: a browser names one by its place.
+        value: a ``Scene``, or a map from the wire; None if there is none.
+        legal: the legal actions, if the viewer is to choose one.
     """
     if value is None:
         return None, ""
@@ -81,10 +81,10 @@ def drawn(value: Any, legal: Sequence[Any] | None = None) -> tuple[dict[str, Any
 
 
 def picture(position: dict[str, Any], form: str) -> bytes:
-    """Return a position of the page as a picture.
+    """Return a picture of a position.
 
     Args:
-        position: with a ``scene`` as ``drawn`` returns it, or with ``text``.
+        position: a position with a ``scene`` from ``drawn``, or with ``text``.
         form: ``svg`` or ``png``.
     """
     if position.get("scene"):
@@ -113,7 +113,7 @@ def _choice(choice: Choice) -> dict[str, Any]:
 
 
 def wrong(scene: Scene, choices: Sequence[Choice]) -> str:
-    """Return what contradicts itself in a scene; empty if nothing does."""
+    """Return what is inconsistent in a scene, or an empty string."""
     cells, cards = len(scene.cells), len(scene.cards)
     if not all(map(math.isfinite, _numbers(scene))):
         return "a number is not finite"

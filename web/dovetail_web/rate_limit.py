@@ -1,25 +1,25 @@
-"""Wrong passwords cost time: how often an address may try.  Pure: the time goes in."""
+"""Limits the rate of wrong passwords.  Pure: the time goes in."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 
 TRIES = 10
-"""Wrong passwords in a row that cost an address nothing."""
+"""Wrong passwords of an address without a delay."""
 REST = 6.0
-"""Seconds until an address may try once more after that."""
+"""Seconds until an address may try once more after those."""
 IN_ALL = 30
-"""How many times as often all addresses together may try."""
+"""The factor by which all addresses together may try more often."""
 MOST = 10_000
-"""Addresses that are remembered, the latest."""
+"""Maximum addresses remembered, the latest."""
 
 
 class Attempts:
-    """Counts wrong passwords, by address and in all."""
+    """A count of wrong passwords, by address and in all."""
 
     def __init__(self) -> None:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """By address: the tries that were left, and when that was."""
+        """The tries left, and the time of that count, by address."""
 
     def wait(self, address: str, now: float) -> float:
         """Return the seconds until an address may try; 0 if it may now."""

@@ -1,4 +1,4 @@
-"""Replays: the episodes of a journal, played again from seed and actions for the page."""
+"""Replays of a journal's episodes, from seed and actions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_TURNS = 5000
 
 
 def listed(journal: Path) -> list[dict[str, Any]]:
-    """Return the newest episodes of a journal, the newest first; errors as of ``episodes``."""
+    """Return the newest episodes of a journal, newest first; raise as ``episodes`` does."""
     found: list[dict[str, Any]] = []
     for number, record in episodes(journal):
         if record.label in (HINT, SHOWN, TRIED):
@@ -30,7 +30,7 @@ def listed(journal: Path) -> list[dict[str, Any]]:
 
 
 def about(number: int, record: EpisodeRecord) -> dict[str, Any]:
-    """Return what the page says of a recorded episode."""
+    """Return a recorded episode's details for the page."""
     result = record.result
     return {
         "number": number,
@@ -48,7 +48,7 @@ def about(number: int, record: EpisodeRecord) -> dict[str, Any]:
 
 
 def found(journal: Path, number: int) -> EpisodeRecord:
-    """Return the episode of this number.
+    """Return the episode with a number.
 
     Raises:
         DovetailError: there is none, or the journal cannot be read.
@@ -60,10 +60,10 @@ def found(journal: Path, number: int) -> EpisodeRecord:
 
 
 def positions(record: EpisodeRecord) -> Iterator[dict[str, Any]]:
-    """Yield an episode's positions, played again by the environment that is installed here.
+    """Yield an episode's positions, replayed by the installed environment.
 
     Raises:
-        DovetailError: there is no such environment, it plays differently, or the game is too long.
+        DovetailError: it is not installed, the replay differs, or the game is too long.
     """
     last = len(record.actions)
     for number, (environment, turn) in enumerate(replay(record)):

@@ -24,19 +24,19 @@ from dovetail_web.routes import Route
 from dovetail_web.shown import Shown
 
 STAGE = ("number", "kind", "name", "trained", "attempt", "started", "finished")
-"""The parts of a stage that are shown."""
+"""The columns of a stage that are shown."""
 MOST_COMPARED = 12
-"""Executions that one page compares."""
+"""Maximum executions in a comparison."""
 WIDTH = 240
-"""Of a column of intervals."""
+"""The width of a column of intervals, in pixels."""
 
 
 class ResultPages:
     """The routes below ``/results``.
 
     Args:
-        stores: whose executions are shown.
-        shown: makes a page.
+        stores: the stores to show.
+        shown: renders a page.
     """
 
     def __init__(self, stores: Sequence[str], shown: Shown) -> None:
@@ -61,7 +61,7 @@ class ResultPages:
         ]
 
     async def listed(self, request: Request) -> Response:
-        """The executions of all stores."""
+        """Return the page of all stores' executions."""
         return await self._listed(request)
 
     async def _listed(self, request: Request, problem: str = "") -> Response:
@@ -72,7 +72,7 @@ class ResultPages:
         )
 
     async def executions(self, request: Request) -> Response:
-        """The executions of a store as CSV."""
+        """Return a store's executions as CSV."""
         listed = await asyncio.to_thread(lambda: list(self._results.listed()))
         number = request.path_params["store"]
         if number >= len(listed):
@@ -87,13 +87,13 @@ class ResultPages:
         return csv_file("executions", rows)
 
     async def stages(self, request: Request) -> Response:
-        """The stages of an execution, when each was played, as CSV."""
+        """Return an execution's stages with their times as CSV."""
         path = request.path_params
         found = await self._found(f"{path['store']}.{path['number']}")
         return csv_file("stages", [{name: each[name] for name in STAGE} for each in found.stages])
 
     async def execution(self, request: Request) -> Response:
-        """One execution."""
+        """Return the page of an execution."""
         found = await self._found(f"{request.path_params['store']}.{request.path_params['number']}")
         return self._shown(
             request,
@@ -107,7 +107,7 @@ class ResultPages:
         )
 
     async def compare(self, request: Request) -> Response:
-        """Executions in the same charts; two also side by side."""
+        """Return executions in shared charts, and two of them side by side."""
         names = request.query_params.getlist("of")
         if not 2 <= len(names) <= MOST_COMPARED:
             text = f"Choose two to {MOST_COMPARED} executions to compare; you chose {len(names)}."
@@ -135,7 +135,7 @@ class ResultPages:
 
     @staticmethod
     def _beside(one: Execution, other: Execution) -> list[tuple[Section, list[Section | None]]]:
-        """Return the sections of two executions, those that are alike side by side."""
+        """Return the sections of two executions, paired by key."""
         keys = dict.fromkeys([each.key for side in (one, other) for each in side.sections])
         rows = []
         for key in keys:
@@ -144,7 +144,7 @@ class ResultPages:
         return rows
 
     async def sweep(self, request: Request) -> Response:
-        """All executions of a sweep."""
+        """Return the page of a sweep."""
         store, found = await self._swept(request)
         groups = [(over_seeds.tables([group])[0], group) for group in found.groups]
         return self._shown(
@@ -166,13 +166,13 @@ class ResultPages:
         )
 
     async def curves(self, request: Request) -> Response:
-        """The charts of a sweep as JSON, for a page that follows it."""
+        """Return a sweep's charts as JSON, for live updates."""
         _, found = await self._swept(request)
         body = {"running": found.running, "progress": found.progress, "charts": found.charts}
         return Response(msgspec.json.encode(body), media_type="application/json")
 
     async def seeds(self, request: Request) -> Response:
-        """The results over seeds of a sweep as CSV."""
+        """Return a sweep's results over seeds as CSV."""
         _, found = await self._swept(request)
         return csv_file(f"{found.name}-seeds", found.plain())
 
@@ -184,28 +184,28 @@ class ResultPages:
             raise HTTPException(404, str(error)) from None
 
     async def differences(self, request: Request) -> Response:
-        """Return the keys in which the files of two executions differ, as CSV."""
+        """Return the differing settings of two executions as CSV."""
         _, (one, other) = await self._both(request)
         found = differences(one.file, other.file)
         rows = [{"setting": key, "first": first, "second": second} for key, first, second in found]
         return csv_file("differences", rows)
 
     async def _both(self, request: Request) -> tuple[list[str], list[Execution]]:
-        """Return the names of the two executions to be compared, and both."""
+        """Return the names of the two executions to compare, and the executions."""
         names = request.query_params.getlist("of")
         if len(names) != 2:
             raise HTTPException(400, f"Choose two executions to compare; you chose {len(names)}.")
         return names, [await self._found(name) for name in names]
 
     async def episodes(self, request: Request) -> Response:
-        """All episodes of an execution as CSV."""
+        """Return an execution's episodes as CSV."""
         store, number = request.path_params["store"], request.path_params["number"]
         await self._found(f"{store}.{number}")
         found = await asyncio.to_thread(self._results.episodes, store, number)
         return csv_file("episodes", found)
 
     async def table(self, request: Request) -> Response:
-        """A table of a section as CSV."""
+        """Return a table of a section as CSV."""
         section, name = await self._section(request)
         if name not in section.tables:
             raise HTTPException(404, f"This section has no table {name[:80]!r}.")
@@ -219,7 +219,7 @@ class ResultPages:
         return found, path["name"]
 
     async def _found(self, name: str) -> Execution:
-        """Return the execution that ``STORE.NUMBER`` names."""
+        """Return the execution named ``STORE.NUMBER``."""
         store, _, number = name.partition(".")
         if not (store.isdecimal() and number.isdecimal() and len(name) < 20):
             raise HTTPException(404, f"{name[:80]!r} does not name an execution.")
@@ -230,7 +230,7 @@ class ResultPages:
 
 
 def _named(of: Execution) -> str:
-    """Return what the lines of an execution are called beside those of others."""
+    """Return the label of an execution's lines in a shared chart."""
     variant = of.row["variant"]
     return f"{_title(of)}, {variant}, seed {of.row['seed']}" if variant else _title(of)
 
@@ -240,7 +240,7 @@ def _title(of: Execution) -> str:
 
 
 def lasted(begun: float | None, ended: float | None) -> str:
-    """Return a duration for a reader; `-` while it is not known."""
+    """Return a readable duration; `-` while it is unknown."""
     if begun is None or ended is None:
         return "-"
     seconds = max(0.0, ended - begun)
@@ -252,7 +252,7 @@ def lasted(begun: float | None, ended: float | None) -> str:
 
 
 def bars(group: Sequence[VariantRow]) -> list[tuple[float, float, float] | None]:
-    """Return where the mean of each variant and the ends of its interval lie in a column."""
+    """Return the positions in a column of each variant's mean and of its interval's ends."""
     ends = [
         [value if math.isfinite(value) else band.mean for value in (band.mean, band.low, band.high)]
         for band in (each.band for each in group)
@@ -269,5 +269,5 @@ def bars(group: Sequence[VariantRow]) -> list[tuple[float, float, float] | None]
 
 
 def when(seconds: float | None) -> str:
-    """Return a time of the table ``executions`` for a reader."""
+    """Return a readable time from the table ``executions``."""
     return "-" if seconds is None else time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))

@@ -32,11 +32,11 @@ from dovetail_experiments.stages.schedule import StageResult
 from dovetail_web.files import csv_of
 
 MOST_LISTED = 500
-"""Executions of a store that are listed, the newest."""
+"""Maximum executions listed of a store, the newest."""
 MOST_KEPT = 6
-"""Executions whose tables are kept in memory."""
+"""Maximum executions whose tables are cached."""
 SETTING = 200
-"""Characters of a setting that are shown."""
+"""Maximum characters shown of a setting."""
 
 Row = Mapping[str, Any]
 
@@ -46,44 +46,44 @@ class Section:
     """A part of an execution's page."""
 
     key: str
-    """In addresses; sections of two executions with the same key stand side by side."""
+    """The key in addresses, by which sections of two executions are paired."""
     title: str
     sheet: Sheet | None = None
     charts: Sequence[Chart] = ()
     tables: Mapping[str, Sequence[Row]] = field(default_factory=dict)
-    """By name, what the tables show as plain numbers, for CSV."""
+    """The tables as plain numbers for CSV, by name."""
 
 
 @dataclass(frozen=True)
 class Execution:
-    """An execution of an experiment, and what was played of it."""
+    """An execution of an experiment, and its results."""
 
     row: Row
-    """Of the table ``executions``."""
+    """Its row of the table ``executions``."""
     file: ExperimentFile
     stages: Sequence[Row]
-    """Of the table ``stages``."""
+    """Its rows of the table ``stages``."""
     complete: bool
     sections: Sequence[Section]
 
     def section(self, key: str) -> Section | None:
-        """Return a section by its key."""
+        """Return a section by its key; None if there is none."""
         return next((each for each in self.sections if each.key == key), None)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """All executions of a sweep, and what was played of them."""
+    """The executions of a sweep, and their results."""
 
     name: str
     rows: Sequence[Row]
-    """Of the table ``executions``, with ``began`` and the stages that are ``finished``."""
+    """Rows of the table ``executions``, with ``began`` and the ``finished`` stages."""
     charts: Sequence[Chart]
-    """For each evaluation and agent."""
+    """A chart for each evaluation and agent."""
     groups: Sequence[Sequence[over_seeds.VariantRow]]
-    """The same, with a row for each variant."""
+    """A table for each evaluation and agent, with a row for each variant."""
     over: Sequence[Sequence[over_tasks.TaskRow]] = ()
-    """The same over tasks, if the sweep has several."""
+    """The same tables over tasks, if the sweep has several."""
 
     @property
     def running(self) -> bool:
@@ -92,7 +92,7 @@ class Sweep:
 
     @property
     def progress(self) -> str:
-        """How far it is, for a reader."""
+        """The progress, in words."""
         done = sum(row["finished"] is not None for row in self.rows)
         return f"Running, {done} of {len(self.rows)}" if self.running else f"{done} runs"
 
@@ -116,10 +116,10 @@ class Results:
         self._made: OrderedDict[tuple[int, int], tuple[object, Execution]] = OrderedDict()
         self._swept: OrderedDict[tuple[int, int], tuple[object, Sweep]] = OrderedDict()
         self._lock = threading.Lock()
-        """Executions are read one at a time."""
+        """Guards reading, one execution at a time."""
 
     def listed(self) -> Iterator[tuple[str, list[Row], str]]:
-        """Yield each store with its executions, the newest first, and what is wrong with it."""
+        """Yield each store with its executions, newest first, and its error, if any."""
         for where in self.stores:
             try:
                 with Records(where) as records:
@@ -176,8 +176,8 @@ class Results:
             return kept[1]
 
     def sweep(self, store: int, number: int) -> Sweep:
-        """Return the last sweep of the experiment of which an execution is; errors as above, or it
-        is of none."""
+        """Return the latest sweep of an execution's experiment; raise as above, or if there is
+        none."""
         with self._lock, self._records(store) as records:
             row = next(records.rows("executions", where=[f"id={number}"]), None)
             if row is None or row["trial"] is None:
@@ -201,7 +201,7 @@ class Results:
             return kept[1]
 
     def episodes(self, store: int, number: int) -> str:
-        """Return a row for each seat of each episode of an execution, as CSV; errors as above."""
+        """Return a row per seat and episode of an execution as CSV; raise as above."""
         with self._records(store) as records:
             columns = records.columns()
             return csv_of(columns, records.rows(where=[f"execution={number}"]))
@@ -213,7 +213,7 @@ class Results:
 
 
 def differences(one: ExperimentFile, other: ExperimentFile) -> list[tuple[str, str, str]]:
-    """Return the settings that two experiment files do not share: key, and the values of both."""
+    """Return the settings in which two experiment files differ: the key and both values."""
     first, second = (dict(_flat("", msgspec.to_builtins(each))) for each in (one, other))
     keys = list(dict.fromkeys([*first, *second]))
     return [
@@ -285,8 +285,7 @@ def _sweep(
     stages: Mapping[int, Sequence[Row]],
     scales: over_tasks.Scales,
 ) -> Sweep:
-    """Read a sweep's series: those of finished runs make means, the others are lines of their
-    own."""
+    """Read a sweep's series: means over finished runs, and a line for each other run."""
     ids = [each["id"] for each in rows]
     done = [each["id"] for each in rows if each["finished"] is not None]
     begun = [each for each in ids if each not in done and stages[each]]
@@ -322,7 +321,7 @@ def _sweep(
 
 
 def _spread(rows: Sequence[Row]) -> list[Row]:
-    """Return rows in which an estimate takes three columns: ``won``, ``won_low`` and
+    """Return rows with three columns per estimate, such as ``won``, ``won_low`` and
     ``won_high``."""
     return [dict(_cells(row)) for row in rows]
 

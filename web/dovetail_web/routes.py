@@ -1,4 +1,4 @@
-"""Routes of the page, whose numbers are ``{name:number}``."""
+"""Routes with numbers, as in ``{name:number}``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ __all__ = ["Route"]
 
 
 class Number(IntegerConvertor):
-    """Any number that a broker or a database counts with; ``int`` raises an error from 4,300 digits
-    on."""
+    """A route's number of at most as many digits as brokers and databases use."""
 
     regex = "[0-9]{1,18}"
 

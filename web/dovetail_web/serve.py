@@ -19,18 +19,18 @@ from dovetail_web.hub import Hub
 from dovetail_web.showcase import Showcase
 
 LONGEST = 1 << 16
-"""Bytes of what a browser says at once, which is a choice or what it looks at."""
+"""Maximum bytes of a browser's message."""
 
 
 def listening(host: str = "127.0.0.1", port: int = 8757) -> socket.socket:
-    """Return a socket at which a page can be served.
+    """Return a listening socket for the page.
 
     Args:
-        host: where to listen.
-        port: where to listen; 0 picks a free one.
+        host: the host to listen at.
+        port: the port; 0 picks a free one.
 
     Raises:
-        DovetailError: the port cannot be had.
+        DovetailError: the port cannot be bound.
     """
     try:
         return socket.create_server(
@@ -60,18 +60,18 @@ def serve(
     """Serve the page until SIGINT or SIGTERM.
 
     Args:
-        listener: where; it is closed at the end.
-        address: the broker's.
+        listener: the listening socket, which is closed at the end.
+        address: the broker's address.
         token: its access token, if it has one.
-        host: what the page's URL calls this machine.
-        journal: whose episodes can be replayed.
-        stores: whose results are shown: folders of experiments, SQLite files, or URLs of databases.
-        arena: the description of the arena that is shown.
-        peers: where the broker listens to programs in a browser, if visitors may write agents.
-        password: that visitors must give.
-        names: under which a proxy serves the page, such as ``play.example.org``.
-        showcase: whether games are played while a visitor looks at those that are.
-        ready: called with the page's URL once it can be asked for.
+        host: this machine's name in the page's URL.
+        journal: the journal whose episodes can be replayed.
+        stores: the stores to show: folders of experiments, SQLite files, or URLs of databases.
+        arena: the description of the broker's arena.
+        peers: the broker's address for programs in a browser, if visitors may write agents.
+        password: the password for visitors.
+        names: host names under which a proxy serves the page, such as ``play.example.org``.
+        showcase: whether agents play games while a visitor looks at games in progress.
+        ready: called with the page's URL once it is served.
     """
     hub = Hub(address, token, START if arena is None else f"`{command('arena', arena.name)}`")
     hub.start()
@@ -112,7 +112,7 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """Leaves the broker before it waits for open requests: those that wait for the hub end then."""
+    """A server that leaves the broker first when it stops, which ends requests to the hub."""
 
     def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
         super().__init__(config)

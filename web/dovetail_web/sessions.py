@@ -1,9 +1,9 @@
-"""Browsers' sessions: whose each is, and the stamps of its forms.
+"""Browsers' sessions, and the stamps of their forms.
 
-A browser has two cookies. One names the visitor; the page keeps nothing of it. The other, which
-only signing in gives, names a session that the page keeps. A form's stamp depends on both: one who
-plants a visitor's cookie, as a page at another port of this host can, does not know the stamp of a
-form in a browser that is signed in, and one who plants the other gives away a session of its own.
+A browser has two cookies.  One identifies the visitor, and the page stores nothing about it.  The
+other comes with signing in, and identifies a session that the page stores.  A form's stamp depends
+on both.  A page at another port of the host can plant a visitor's cookie, but then does not know
+the stamps of a signed-in browser; and planting a session's cookie gives that session away.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 MOST = 10_000
-"""Sessions that are kept; the oldest go first."""
+"""Maximum sessions stored; the oldest are dropped first."""
 DAYS = 30
-"""How long one lasts."""
+"""Days for which a session lasts."""
 
 
 class Signed(NamedTuple):
-    """A session of someone who has signed in."""
+    """A signed-in session."""
 
     who: str
     shown: str
-    """The token's hash, or the key, that was valid then."""
+    """The token's hash or the key that it signed in with."""
     since: float
 
 
@@ -41,16 +41,16 @@ class Sessions:
         self._clock = clock
         self._secret = secrets.token_bytes(32)
         self._signed: OrderedDict[str, Signed] = OrderedDict()
-        """By the digest of the cookie."""
+        """Sessions by the digest of their cookie."""
 
     # -- visitors ---------------------------------------------------------------------------------
 
     def stamp(self, request: Request) -> str:
-        """Return the stamp of the forms that a browser is shown."""
+        """Return the stamp for a browser's forms."""
         return self._stamp(self.visitor(request), _cookie(request, "entrant"))
 
     def stamped(self, request: Request, given: str) -> bool:
-        """Return whether a form has the stamp of the browser that sends it."""
+        """Return whether a form has the stamp of its browser."""
         visitor = _cookie(request, "page")
         if not visitor:
             return False
@@ -58,15 +58,14 @@ class Sessions:
         return hmac.compare_digest(given.encode(errors="replace"), wanted.encode())
 
     def visitor(self, request: Request) -> str:
-        """Return the value of a visitor's cookie; it is made on the first page that a browser is
-        shown."""
+        """Return the value of a visitor's cookie, which is created with its first page."""
         found: str | None = getattr(request.state, "visitor", None)
         if found is None:
             found = request.state.visitor = _cookie(request, "page") or secrets.token_urlsafe(16)
         return found
 
     def mark(self, request: Request, response: Response) -> None:
-        """Have a browser keep the cookie of its visitor."""
+        """Set the visitor's cookie in a browser."""
         _keep(request, response, "page", self.visitor(request))
 
     def _stamp(self, visitor: str, session: str) -> str:
@@ -77,7 +76,7 @@ class Sessions:
     # -- those who have signed in -----------------------------------------------------------------
 
     def begin(self, request: Request, response: Response, who: str, shown: str) -> None:
-        """Begin a session, which ends the one that the browser had."""
+        """Start a session, ending the browser's previous one."""
         self._signed.pop(_digest(_cookie(request, "entrant")), None)
         key = secrets.token_urlsafe(32)
         self._signed[_digest(key)] = Signed(who, shown, self._clock())
@@ -92,7 +91,7 @@ class Sessions:
         response.delete_cookie(name, secure=secure, httponly=True, samesite="strict")
 
     def signed(self, request: Request) -> Signed | None:
-        """Return the session of a browser that has signed in."""
+        """Return a browser's session; None if it is not signed in."""
         key = _digest(_cookie(request, "entrant"))
         found = self._signed.get(key)
         if found is not None and self._clock() - found.since > DAYS * 86400:
@@ -102,7 +101,7 @@ class Sessions:
 
 
 def _name(request: Request, what: str) -> str:
-    """Return a cookie's name; browsers keep those of all ports of a host together."""
+    """Return a cookie's name with the port, since browsers share cookies across a host's ports."""
     _, colon, port = request.headers.get("host", "").rpartition(":")
     own = f"-{port}" if colon and port.isdecimal() else ""
     prefix = "__Host-" if request.url.scheme == "https" else ""

@@ -1,4 +1,4 @@
-"""Games between strong agents, played at a pace that one can follow while a visitor looks."""
+"""Games between strong agents at a pace that visitors can follow, played while one is looking."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dovetail_web.tables import SHOWN
 PACE = 1.6
 """Seconds between two turns of a game."""
 REST = 6
-"""Turns' time for which an end is shown."""
+"""The time for which an end is shown, in turns."""
 AGAIN = 2.0
 Player = tuple[str, dict[str, Any]]
 GAMES: tuple[tuple[str, tuple[Player, ...]], ...] = (
@@ -22,17 +22,16 @@ GAMES: tuple[tuple[str, tuple[Player, ...]], ...] = (
     ("dots", (("mcts", {"simulations": 100}), ("alpha-beta", {"depth": 3}))),
     ("2048", (("mcts", {"simulations": 40, "seconds": 0.5}),)),
 )
-"""Games without rules to compile, which would hold up a visitor's first game."""
+"""The games and their players; none has rules to compile, which would delay a visitor's game."""
 
 
 class Showcase:
-    """Plays games, each in a thread of its own: one whose rules are being compiled holds up no
-    other.
+    """Plays games, each in a thread of its own, so that none delays another.
 
     Args:
-        address: the broker's.
+        address: the broker's address.
         token: its access token, if it has one.
-        watched: tells whether a visitor looks.
+        watched: returns whether a visitor is looking.
     """
 
     def __init__(self, address: str, token: str | None, watched: Callable[[], bool]) -> None:
@@ -66,7 +65,7 @@ class Showcase:
 
 
 class _Shown:
-    """One game after the other of the same players."""
+    """An endless series of games of the same players."""
 
     def __init__(
         self, client: Experiment, game: str, players: tuple[Player, ...], seed: int
@@ -77,7 +76,7 @@ class _Shown:
         self._rest = 0
 
     def step(self) -> None:
-        """Play one turn, or begin the next game."""
+        """Play a turn, or start the next game."""
         if self._rest:
             self._rest -= 1
             return

@@ -1,4 +1,4 @@
-"""The maker of pages, for the modules that have some."""
+"""The type of the function that renders pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 
 class Shown(Protocol):
-    """Returns a page made from a template."""
+    """A function that renders a template."""
 
     def __call__(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
-        """Return it."""
+        """Return the page."""

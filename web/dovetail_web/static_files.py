@@ -1,4 +1,4 @@
-"""The page's scripts and styles: compressed once, at addresses that change with them."""
+"""The page's scripts and styles, compressed once and served at versioned addresses."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from dovetail.peer.quoting import path
 
 IMPORT = re.compile(r"""^(?:import|export)\b[^"';]*?["']\./([\w.-]+)["']""", re.MULTILINE)
 LASTING = "public, max-age=31536000, immutable"
-"""Of an address that names its version."""
+"""The ``Cache-Control`` of a versioned address."""
 COMPRESSED = (".js", ".css", ".svg")
 STYLES = ("tokens.css", "style.css", "board.css")
-"""Of all pages, in the order in which they apply."""
+"""The styles of all pages, in order of application."""
 MOST = 8
-"""Files in one answer."""
+"""Maximum files in one response."""
 
 
 @lru_cache(64)
@@ -35,7 +35,7 @@ class StaticFiles:
     """The files of some folders.
 
     Args:
-        folders: with the files, which are read now.
+        folders: the folders, whose files are read at once.
     """
 
     def __init__(self, *folders: Path) -> None:
@@ -45,15 +45,15 @@ class StaticFiles:
         for name, data in self._plain.items():
             whole.update(name.encode() + data)
         self.address = path("static", whole.hexdigest())
-        """Where pages find the files; modules import one another from beside them."""
+        """The base address of the files, relative to which modules import each other."""
 
     def __contains__(self, name: str) -> bool:
         return name in self._plain
 
     async def serve(self, request: Request) -> Response:
-        """Return a file, or several that are joined by "+" in the name.
+        """Return a file, or several joined by "+" in the name.
 
-        It is the newest, though an older page may ask for it at an older address.
+        An older page that asks at an older address gets the newest version.
         """
         name = request.path_params["name"]
         parts = name.split("+")
@@ -70,16 +70,15 @@ class StaticFiles:
         return Response(data, media_type=kind, headers=headers)
 
     def style(self, *names: str) -> Markup:
-        """Return the element that loads the styles of all pages and of these files, as one file.
+        """Return the element that loads the styles of all pages and these files as one file.
 
-        A browser keeps at most six connections to a server, so it loads many files one after
-        another.
+        A browser opens at most six connections to a server, so separate files would queue.
         """
         whole = "+".join((*STYLES, *names))
         return Markup('<link rel="stylesheet" href="{}/{}">').format(self.address, whole)
 
     def modules(self, name: str) -> list[str]:
-        """Return a module and those that it imports, directly or not."""
+        """Return a module and all that it imports, recursively."""
         found, rest = [], [name]
         while rest:
             each = rest.pop()
@@ -89,7 +88,7 @@ class StaticFiles:
         return found
 
     def script(self, name: str) -> Markup:
-        """Return the elements that load a module, and at the same time those that it imports."""
+        """Return the elements that load a module and its imports in parallel."""
         first, *others = (f"{self.address}/{each}" for each in self.modules(name))
         lines = [Markup('<script type="module" src="{}"></script>').format(first)]
         lines += [Markup('<link rel="modulepreload" href="{}">').format(each) for each in others]

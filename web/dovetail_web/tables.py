@@ -1,4 +1,4 @@
-"""Tables: the games that people start on the page, and how one is taken back to an earlier turn."""
+"""Tables: the games that people start on the page, with their history for taking back moves."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from dovetail_web.mirrors import Mirror
 
 HINT = "hint"
-"""The label of the runs in which agents are asked for hints."""
+"""The label of runs for hints."""
 SHOWN = "showcase"
-"""The label of the games that the page plays to be looked at."""
+"""The label of the games that the page plays for visitors."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,19 @@ class Sitter:
     kind: str
     """``person`` or ``agent``."""
     name: str
-    """The person's, or that of an agent's offer."""
+    """The person's name, or the name of the agent's offer."""
     parameters: dict[str, Any] = field(default_factory=dict)
-    """The agent's options that differ from its own."""
+    """The agent's options that differ from its defaults."""
     level: str = ""
-    """Its strength, if it was chosen by that."""
+    """The strength that it was chosen by, if any."""
     trained: tuple[str, ...] = ()
     """The states that it starts from, by seat."""
     peer: str = ""
-    """The program that makes it; empty for any."""
+    """The program that creates it; empty for any."""
 
     @property
     def called(self) -> str:
-        """The name that watchers read: two agents that differ in their options are told apart."""
+        """The name for watchers, which distinguishes agents that differ in their options."""
         if self.level:
             return f"{self.name} ({self.level})"
         options = ", ".join(
@@ -56,8 +56,8 @@ class Sitter:
 RULES = {
     name: each for name, each in describe(m.GameRules).items() if name not in ("clock", "lookahead")
 }
-"""The rules of play that the form lists as options: the clock has a field of its own, and
-lookahead is always allowed."""
+"""The rules of play that the form lists as options; the clock has its own field, and lookahead is
+always allowed."""
 
 
 @dataclass(frozen=True)
@@ -65,17 +65,17 @@ class Plan:
     """The game and the seats of a table."""
 
     environment: str
-    """An offer's name."""
+    """The name of an offered environment."""
     configuration: dict[str, Any]
     seats: tuple[Sitter, ...]
     seed: int
     clock: m.ClockRule
     rules: dict[str, Any] = field(default_factory=dict)
-    """The rules of play that are not as usual, by name."""
+    """The rules of play that differ from the defaults, by name."""
     helped: bool = False
-    """True if people may take moves back and ask for hints although others play, too."""
+    """True if people may take back moves and ask for hints even against other people."""
     patience: float | None = None
-    """Seconds for which people wait for an agent, before another decides in its place."""
+    """Seconds for which people wait for an agent before another decides in its place."""
 
     @property
     def names(self) -> list[str]:
@@ -89,20 +89,20 @@ class Plan:
 
     @property
     def undo(self) -> bool:
-        """True if moves may be taken back; with a clock time would come back, too."""
+        """True if moves may be taken back; never with a clock, whose time would come back, too."""
         return self.hints and self.clock == m.ClockRule()
 
     def seated(self, seat: int, sitter: Sitter) -> Plan:
-        """Return the same plan with another in a seat."""
+        """Return the same plan with another occupant of a seat."""
         return replace(self, seats=(*self.seats[:seat], sitter, *self.seats[seat + 1 :]))
 
     def run(self, agents: list[int | str], line: list[list[Any]], **more: Any) -> m.Run:
         """Return the run of one game.
 
         Args:
-            agents: instances or names, by seat.
-            line: the joint actions it begins with.
-            more: other fields.
+            agents: the instances or names, by seat.
+            line: the joint actions of the opening.
+            more: other fields of the run.
         """
         return m.Run(
             *(0, self.environment, agents, self.configuration),
@@ -126,41 +126,41 @@ class Table:
     run: int | None = None
     instances: list[int] = field(default_factory=list)
     agents: list[int | str] = field(default_factory=list)
-    """By seat, the instances and the names of programs that are agents."""
+    """The instances, or the names of single agents, by seat."""
     mirror: Mirror | None = None
-    """The same game, if it hides hands and is installed here."""
+    """A copy of the game, if it hides hands and is installed here."""
     problem: str = ""
     done: bool = False
     begun: threading.Event = field(default_factory=threading.Event)
-    """Set at the first turn, or if there is none."""
+    """Set at the first turn, or when it is clear that there will be none."""
     by: str = ""
-    """The address of who started it."""
+    """The address of the visitor who started it."""
     seen: float = field(default_factory=time.monotonic)
-    """When someone who plays was last there."""
+    """The time at which a player was last seen."""
     ended: str = ""
-    """The person who ended the game before its time."""
+    """The person who ended the game early."""
     abandoned: bool = False
     """True if the game was ended because no one came back."""
     again: Table | None = None
-    """The game that the same people began afterwards, each one seat further."""
+    """The same people's next game, each one seat further."""
     following: threading.Lock = field(default_factory=threading.Lock)
-    """It is begun once, though two people ask for it at the same moment."""
+    """Guards the next game, which two people can ask for at the same moment."""
     heard_at: float = field(default_factory=time.monotonic)
-    """When the newest turn was heard."""
+    """The time of the newest turn."""
     hurried: int = -1
-    """The last turn at which an agent was made to decide."""
+    """The latest turn in which a stand-in was asked to decide."""
     _acting: list[list[int]] = field(default_factory=list)
-    """By turn: the seats that had to act."""
+    """The seats to act, by turn."""
     _joint: list[dict[int, Any]] = field(default_factory=list)
-    """By turn: what led from it to the next."""
+    """The actions taken, by turn."""
 
     @property
     def people(self) -> list[Chair]:
-        """The chairs of the people who play."""
+        """The chairs of the people playing."""
         return [each for each in self.chairs if each is not None]
 
     def heard(self, turn: m.WatchedTurn) -> None:
-        """Note a turn of the game; a repeated one changes nothing."""
+        """Record a turn of the game; a repeated one changes nothing."""
         if turn.turn == len(self._acting):
             if turn.turn:
                 self._joint.append(dict(turn.actions))
@@ -169,14 +169,14 @@ class Table:
             self.begun.set()
 
     def line(self, turn: int) -> list[list[Any]]:
-        """Return the joint actions up to a turn, as ``run.openings`` has them."""
+        """Return the joint actions up to a turn, in the form of ``run.openings``."""
         return [
             [joint[seat] for seat in acting]
             for acting, joint in zip(self._acting[:turn], self._joint[:turn], strict=True)
         ]
 
     def awaited(self) -> tuple[int, int] | None:
-        """Return the turn and the seat of an agent that people wait for; None if they do not."""
+        """Return the turn and seat of the agent that people are waiting for; None if none is."""
         turn = len(self._acting) - 1
         acting = [] if self.done or turn < 0 else self._acting[turn]
         if len(acting) != 1 or self.chairs[acting[0]] is not None or not self.people:
@@ -184,16 +184,16 @@ class Table:
         return turn, acting[0]
 
     def acts_alone(self, seat: int, turn: int) -> bool:
-        """Return whether a seat is known to be the only one to act at a turn."""
+        """Return whether a seat is known to be the only one to act in a turn."""
         return self._acting[turn : turn + 1] == [[seat]]
 
     def decided(self, seat: int | None) -> int | None:
-        """Return the last turn at which a seat has acted; None if there is none."""
+        """Return the latest turn in which a seat acted; None if there is none."""
         acted = [at for at, joint in enumerate(self._joint) if seat in joint]
         return acted[-1] if acted else None
 
     def restart(self) -> None:
-        """Forget the game, which begins again."""
+        """Clear the history of a game that is restarted."""
         self.mirror = None
         self.run, self.done, self.problem, self.abandoned = None, False, "", False
         self.ended, self.hurried, self.heard_at = "", -1, time.monotonic()
@@ -203,18 +203,18 @@ class Table:
         self._joint.clear()
 
     def after(self, chair: Chair) -> int:
-        """Return the seat of a person in the next game."""
+        """Return a person's seat in the next game."""
         return (self.chairs.index(chair) + 1) % len(self.chairs)
 
     def next(self) -> Plan:
-        """Return the plan of another game in which everyone sits one seat further."""
+        """Return the plan of the next game, in which everyone moves one seat further."""
         seats = (*self.plan.seats[-1:], *self.plan.seats[:-1])
         return replace(self.plan, seats=seats, seed=secrets.randbelow(1 << 53))
 
 
 @dataclass(eq=False)
 class Replaying:
-    """A recorded episode that the broker plays again for the page."""
+    """A recorded episode being replayed at the broker."""
 
     chair: Chair
     instance: int = 0
@@ -225,18 +225,18 @@ class Replaying:
 
 @dataclass(eq=False)
 class Hint:
-    """A question what an agent would do in a position, asked by a person or in another's place."""
+    """A request for an agent's action in a position, by a person or for a stand-in."""
 
     chair: Chair | None
-    """The person's."""
+    """The person's chair; None for a stand-in."""
     number: int
-    """Of what the person saw."""
+    """The number of the position that the person saw."""
     seat: int
     turn: int
     agent: str
     instances: list[int] = field(default_factory=list)
-    """The agent that is asked, and who sits in the other seats."""
+    """The agent that is asked, and those in the other seats."""
     found: queue.SimpleQueue[list[Any]] = field(default_factory=queue.SimpleQueue)
-    """The action, or nothing if there is none."""
+    """The action, or an empty list if there is none."""
     idle: Chair | None = None
-    """The chair of the other seats, if the agent is a program that cannot be made twice."""
+    """The chair in the other seats, if the agent is a single one that cannot be created twice."""

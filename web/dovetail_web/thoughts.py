@@ -1,5 +1,4 @@
-"""Thoughts of agents, as the browser shows them: their best choices first, with what a person would
-point at."""
+"""Agents' thoughts for the browser: the best choices first, with the cells to point at."""
 
 from __future__ import annotations
 
@@ -14,16 +13,16 @@ from dovetail.protocol.scenes import Choice, choices_of, scene_of
 from dovetail_web.positions import LONGEST_TEXT, plain, wrong
 
 MOST = 100
-"""Choices of one decision that are shown, the best."""
+"""Maximum choices shown of a decision, the best."""
 LONGEST_LINE = 20
-"""Actions that an agent expects that are shown, the first."""
+"""Maximum actions shown of an expected line, the first."""
 
 
 def choices(scene: Any) -> list[Choice]:
-    """Return the choices that a scene for watchers has; none if it makes no sense.
+    """Return the choices of a watcher's scene; none if the scene is invalid.
 
     Args:
-        scene: the map that came over the wire; None if there is none.
+        scene: a map from the wire; None if there is none.
     """
     if scene is None:
         return []
@@ -39,15 +38,15 @@ def choices(scene: Any) -> list[Choice]:
 
 
 def thought(value: Any, named: Sequence[Choice]) -> dict[str, Any]:
-    """Return what an agent thought for the browser.
+    """Return an agent's thoughts for the browser.
 
     Args:
-        value: its ``Thoughts``, or the map that came over the wire.
-        named: the choices of the scene in which it thought it, if there are any.
+        value: its ``Thoughts``, or a map from the wire.
+        named: the choices of the scene that they are about, if there are any.
 
     Returns:
-        ``text``, ``line``, how many choices there were as ``count``, and the best as ``choices``:
-        by probability, then by value.
+        ``text``, ``line``, the number of choices as ``count``, and the best as ``choices``, by
+        probability, then by value.
     """
     try:
         found = msgspec.convert(value, m.Thoughts, from_attributes=True)

@@ -1,4 +1,4 @@
-"""The page on which visitors write agents, which play from their browsers (docs/browser.md)."""
+"""The page on which visitors write agents that play from their browsers (docs/browser.md)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dovetail_web.routes import Route
 
 HERE = Path(__file__).parent
 PLACES = (HERE / "client", HERE.parents[1] / "clients" / "typescript" / "dist" / "src")
-"""The folders that may have the compiled client: in a wheel, and in a checkout."""
+"""Possible folders of the compiled client: in a wheel, and in a checkout."""
 OPPONENTS = ("random", "greedy", "mcts")
-"""The agents that are offered first."""
+"""The agents listed first."""
 
 
 class _Client(StaticFiles):
-    """The compiled client's files, looked for at each request: it may be built after the start."""
+    """The compiled client's files, located at each request, since it may be built later."""
 
     def get_directories(self, *_: Any) -> list[Any]:
         return list(PLACES)
@@ -32,9 +32,9 @@ class WritePages:
     """The routes.
 
     Args:
-        peers: where the broker listens to programs in a browser, such as ``ws://127.0.0.1:5758``.
-        shown: makes a page of a template.
-        catalogue: returns what is connected.
+        peers: the broker's address for programs in a browser, such as ``ws://127.0.0.1:5758``.
+        shown: renders a page.
+        catalogue: returns the broker's catalogue.
     """
 
     def __init__(

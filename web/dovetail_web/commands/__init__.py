@@ -1,4 +1,4 @@
-"""The commands of the command line for the page."""
+"""The page's commands."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ COMMANDS = {
         "Watch, play and replay games in a browser, and look at results.",
     ),
 }
-"""The module of each command, and the first sentence of its help."""
+"""The module and the help summary of each command."""

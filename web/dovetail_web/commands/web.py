@@ -31,7 +31,7 @@ AGENTS = (
     *("ntuple-2048", "dots-player", "dominion-money", "dominion-big-money"),
 )
 STAND_INS = ("mcts",)
-"""Agents of a second program, for while those of the first think."""
+"""Agents of a second program, free while those of the first are thinking."""
 
 
 def add(app: typer.Typer) -> None:
@@ -190,7 +190,7 @@ def web(
 
 
 def _readable(stores: list[str]) -> None:
-    """Refuse what is not a record of results; one that is gone later is an error on the page."""
+    """Refuse stores that cannot be read; one that vanishes later is an error on the page."""
     from dovetail_experiments.records.records import Records
 
     for each in stores:
@@ -201,8 +201,7 @@ def _readable(stores: list[str]) -> None:
 
 
 def _journal(journal: Path) -> None:
-    """Refuse what is not a journal, or not there; one that is gone later is an error on the
-    page."""
+    """Refuse a file that is not a journal; one that vanishes later is an error on the page."""
     from dovetail.protocol.journal import entries
 
     if not journal.exists():
@@ -214,8 +213,7 @@ def _journal(journal: Path) -> None:
 
 
 def _password(file: Path | None) -> str | None:
-    """Return the password in a file, or DOVETAIL_PASSWORD; an argument would show it to every user
-    (`ps`)."""
+    """Return the password from a file or DOVETAIL_PASSWORD; `ps` would show an argument."""
     if file is None:
         return os.environ.get("DOVETAIL_PASSWORD") or None
     try:
@@ -228,7 +226,7 @@ def _password(file: Path | None) -> str | None:
 
 
 def _web(host: str, port: int) -> Web | None:
-    """Return where agents that visitors write connect; None if visitors are on other machines."""
+    """Return the address for visitors' agents; None if visitors are on other machines."""
     from dovetail.peer.quoting import origin
     from dovetail.transport import VARIABLE
     from dovetail.transport.endpoint import Web
@@ -241,7 +239,7 @@ def _web(host: str, port: int) -> Web | None:
 
 @contextlib.contextmanager
 def started(journal: Path, token: str | None, web: Web | None = None) -> Iterator[tuple[str, str]]:
-    """Run a broker, the games and some agents; yield the broker's addresses for programs and for
+    """Run a broker, the games and some agents; yield the broker's addresses for programs and
     browsers."""
     from dovetail.broker.core.core import Settings
     from dovetail.broker.durable.journal import Journal
