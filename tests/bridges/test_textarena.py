@@ -115,6 +115,16 @@ def test_other_draws_between_the_turns_change_nothing() -> None:
     assert seen[0] == seen[1]
 
 
+def test_an_episode_does_not_know_those_before_it() -> None:
+    made, fresh = TextArena(Options()), TextArena(Options())
+    made.init()
+    fresh.init()
+    shown = [made.start(seed).seats[0].observation for seed in (5, 6, 7, 8)]
+    assert len(set(shown)) > 1
+    for seed in (8, 7, 6, 5):
+        assert fresh.start(seed).seats[0].observation == shown.pop()
+
+
 def test_a_player_cannot_speak_in_the_names_of_others() -> None:
     made = TextArena(Options())
     made.init()

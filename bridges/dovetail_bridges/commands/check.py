@@ -15,7 +15,7 @@ from dovetail.cli.group import group
 from dovetail.cli.standard_streams import reserved
 from dovetail.protocol import json_text as jsontext
 
-ABSENT = re.compile(r"\b(DependencyNotInstalled|ModuleNotFoundError|ImportError)\b")
+ABSENT = re.compile(r"\b(DependencyNotInstalled|FailedToImport|ModuleNotFoundError|ImportError)\b")
 """Problems of games whose own packages are missing."""
 
 app = group(name="bridges", help="Try the bridges with what is installed.")

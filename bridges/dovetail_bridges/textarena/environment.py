@@ -120,6 +120,8 @@ class TextArena(Environment[Options]):
     def start(self, seed: int) -> Turn:
         narrow = conversion.narrow(seed)
         self._call.seed(narrow)
+        # Some leave things behind, such as KuhnPoker its shuffled deck; so a new one is made.
+        self.env = self._made()
         self._turn = 0
         self._said: list[list[str]] = [[] for _ in range(self._seats)]
         """By seat, the whole of what it was told."""

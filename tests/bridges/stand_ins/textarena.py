@@ -75,9 +75,13 @@ class Env:
 class Nim(Env):
     """Take one to three from a random heap; who takes the last wins."""
 
+    def __init__(self) -> None:
+        self.heaps = list(range(7, 13))
+
     def begin(self) -> None:
         print("a game that prints")
-        self.heap = random.randint(7, 12)
+        random.shuffle(self.heaps)  # which an episode finds as the last one left them
+        self.heap = self.heaps[0]
         for player in range(2):
             self.state.tell(f"You are player {player}. Take [1], [2] or [3].", player)
         self.state.tell(f"heap\n  {self.heap}")
