@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -125,6 +126,10 @@ VALUES: dict[str, Any] = {
     "type": object,
     "class": object(),
     "range": range(3),
+    "32-dimensions": np.zeros((1,) * 32),
+    "33-dimensions": np.zeros((1,) * 33),
+    "masked": np.ma.array([1, 2], mask=[False, True]),
+    "date": datetime.date(2026, 1, 1),
 }
 
 

@@ -28,7 +28,7 @@ UNLIMITED = Limits(2**63 - 1, 2**63 - 1, 2**63 - 1)
 
 
 def _encode_other(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray):
         return tensors.pack(value)
     if isinstance(value, np.generic):
         return value.item()
@@ -50,7 +50,9 @@ _encoder = msgspec.msgpack.Encoder(enc_hook=_encode_other)
 encode = _encoder.encode
 """Return the frame of a message or other value; raises one of ``UNSENDABLE``."""
 
-_CONTAINERS = (dict, list, tuple)
+_TIMES = (datetime.date, datetime.time, datetime.timedelta)
+_LOOKED_AT = (dict, list, tuple, *_TIMES)
+"""Types of the values that ``check_values`` may refuse."""
 
 
 _DEEPEST = 500
@@ -79,7 +81,7 @@ def check_values(value: Any, depth: int = 0) -> None:
         for each in value:
             if type(each) not in _HARMLESS:
                 check_values(each, depth + 1)
-    elif isinstance(value, datetime.date | datetime.time | datetime.timedelta):
+    elif isinstance(value, _TIMES):
         raise TypeError(f"a {type(value).__name__} cannot travel; write it as text or a number")
 
 
@@ -90,12 +92,12 @@ def own(message: messages.Message) -> bytes:
     """
     for name in _FREE.get(type(message), ()):
         value = getattr(message, name)
-        if isinstance(value, _CONTAINERS) or type(value) is datetime.datetime:
+        if isinstance(value, _LOOKED_AT):
             check_values(value)
     if isinstance(message, messages.Turn):
         for view in message.seats:
             for value in (view.observation, view.afterstates, view.scene):
-                if isinstance(value, _CONTAINERS):
+                if isinstance(value, _LOOKED_AT):
                     check_values(value)
     return encode(message)
 
@@ -229,7 +231,7 @@ def decode(frame: bytes) -> Any:
 
 
 def _check_received(value: Any) -> None:
-    if isinstance(value, _CONTAINERS) or type(value) is datetime.datetime:
+    if isinstance(value, _LOOKED_AT):
         try:
             check_values(value)
         except TypeError as error:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 EXTENSION = 1
+DIMENSIONS = 32
+"""The most that a tensor may have."""
 
 DTYPES = {
     name: np.dtype(name).newbyteorder("<")
@@ -41,8 +43,11 @@ def pack(array: NDArray[Any]) -> msgspec.msgpack.Ext:
     """Return the extension value of ``array``.
 
     Raises:
-        TypeError: the contract has no such dtype.
+        TypeError: the contract has no such dtype, or not so many dimensions.
     """
+    if array.ndim > DIMENSIONS:
+        text = f"an array of {array.ndim} dimensions cannot travel; {DIMENSIONS} is the most"
+        raise TypeError(text)
     name = _NAMES.get(array.dtype)
     if name is None:  # perhaps another byte order
         name = array.dtype.name
@@ -74,8 +79,8 @@ def unpack(data: memoryview | bytes) -> NDArray[Any]:
     dtype = DTYPES.get(name)
     if dtype is None:
         raise ValueError(f"tensor of unknown dtype {name[:20]!r}")
-    if len(shape) > 32 or min(shape, default=0) < 0:
-        raise ValueError("tensor with a negative length or more than 32 dimensions")
+    if len(shape) > DIMENSIONS or min(shape, default=0) < 0:
+        raise ValueError(f"tensor with a negative length or more than {DIMENSIONS} dimensions")
     if math.prod(shape) * dtype.itemsize != len(content):
         raise ValueError(f"tensor {name}{shape} with {len(content)} bytes of data")
     return np.ndarray(shape, dtype, content)

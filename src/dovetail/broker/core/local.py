@@ -18,7 +18,7 @@ from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.messages import NIL, View
 from dovetail.protocol.scenes import Scene
-from dovetail.protocol.tensors import DTYPES
+from dovetail.protocol.tensors import DIMENSIONS, DTYPES
 
 _AROUND = 1024
 """An upper bound for the encoded bytes of a turn or view without its array and lists."""
@@ -106,7 +106,7 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
             return None
         kind: Any = type(view.observation)
         if kind is _ARRAY:
-            if id(view.observation.dtype) not in _TRAVEL:
+            if id(view.observation.dtype) not in _TRAVEL or view.observation.ndim > DIMENSIONS:
                 return None
             arrays += view.observation.nbytes
             one: Any = _arriving(view)
