@@ -338,6 +338,30 @@ def returns(address: str, rounds: int | None) -> None:
                 pass
 
 
+def controls(address: str, rounds: int | None) -> None:
+    """Send ZeroMQ's PING as fast as the broker takes it, and say nothing."""
+    hello = zmtp.pack([codec.encode(m.Hello(m.VERSION, "agent"))])
+    pings = zmtp.command(b"PING", b"\0\0") * zmtp.CONTROLS
+    for _ in times(rounds):
+        with plain(address) as made, contextlib.suppress(OSError):
+            made.sendall(hello)
+            made.settimeout(1.0)
+            while rounds is None:
+                made.sendall(pings)
+                made.recv(1 << 16)
+
+
+def empty_frames(address: str, rounds: int | None) -> None:
+    """Say hello over one connection after another, and send as many frames as fit in a read."""
+    hello = zmtp.pack([codec.encode(m.Hello(m.VERSION, "agent"))])
+    for _ in times(rounds):
+        with plain(address) as made, contextlib.suppress(OSError):
+            made.settimeout(1.0)
+            made.sendall(hello)
+            made.recv(1 << 16)
+            made.sendall(bytes(1 << 18))
+
+
 def hoard(address: str, rounds: int | None, size: int) -> None:
     """Store one large state after another."""
     Hoard(address, size).run(rounds)
@@ -376,6 +400,8 @@ ATTACKS: dict[str, Callable[[str, int | None], None]] = {
     "turns of lists": partial(tower, seen=[[]] * 90_000),
     "slow frames": slow_frames,
     "broken sessions": returns,
+    "control frames": controls,
+    "empty frames": empty_frames,
     "200 watchers": watchers,
     "strangers": strangers,
 }

@@ -72,3 +72,8 @@ def test_the_same_traceback_is_logged_once(
     assert "IndexError" in said[0]
     assert len(said[0].splitlines()) > 3
     assert said[1:] == ["step failed as before: list index out of range"] * 2
+    for _ in range(150):
+        described(error, "agent x", log, "step")
+    said = [each.getMessage() for each in caplog.records]
+    assert len(said) == 7
+    assert said[-1] == "step failed as before, for the 100th time: list index out of range"

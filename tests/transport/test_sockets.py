@@ -328,6 +328,84 @@ def test_what_came_before_a_pause_is_handed_over_as_soon_as_it_is_over(
         assert router.router.receive(SOON) == [(connection, [b"second"])]
 
 
+@pytest.mark.parametrize("control", [zmtp.command(b"PING", b"\0\0"), zmtp.command(b"X")])
+def test_control_frames_in_great_number_end_the_connection(
+    router: Pumped, control: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    good = Good(router)
+    with connect(router.router.address) as made:
+        made.send(GREETED + control * (zmtp.CONTROLS + 1))
+        router.until(lambda: router.ended)
+    good.echo()
+    assert "more than 1,000 control frames at once" in caplog.text
+
+
+def test_a_connection_gets_little_time_for_control_frames(router: Pumped) -> None:
+    """They are no messages, so that the broker cannot charge their peer for them."""
+    good = Good(router)
+    with connect(router.router.address) as made:
+        made.send(GREETED)
+        heard = bytearray()
+        for count in (1, 2, 3):
+
+            def answered(size: int = 900 * 7 * count) -> bool:
+                with contextlib.suppress(BlockingIOError):
+                    heard.extend(made.recv(1 << 16))
+                return heard.count(b"PONG") * 7 >= size
+
+            made.send(zmtp.command(b"PING", b"\0\0") * 900)
+            router.until(answered)
+        made.send(zmtp.pack([b"later"]))
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end:
+            good.echo()
+        assert b"later" not in router.frames
+        router.until(lambda: b"later" in router.frames)
+
+
+def test_a_connection_gets_little_time_for_bytes_that_complete_nothing(
+    router: Pumped, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(router_module, "ATTENTION", 1e-6)  # whatever else the machine does
+    good = Good(router)
+    with connect(router.router.address) as made:
+        made.send(GREETED + b"\x02" + (1 << 19).to_bytes(8, "big"))
+        router.until(lambda: len(router.router._open) == 2)
+        connection = list(router.router._open.values())[-1]
+
+        def paused() -> bool:
+            with contextlib.suppress(BlockingIOError):
+                made.send(b"x")
+            return connection in router.router._paused
+
+        router.until(paused)
+        good.echo()
+
+
+def test_peers_that_ask_for_too_much_wait_longer_where_there_are_many(router: Pumped) -> None:
+    peers = [Good(router) for _ in range(9)]
+    waits = []
+    for connection in list(router.heard):
+        router.router.pause(connection, 100.0)
+        [*_, until] = router.router._paused.values()
+        waits.append(until - time.monotonic())
+    assert all(99.0 < each <= 100.0 for each in waits[:4])
+    assert 250.0 < waits[-1] < 270.0
+    assert len(peers) == 9
+
+
+def test_newcomers_pay_for_what_a_new_peer_owes(router: Pumped) -> None:
+    """It could leave, and come again over a connection that owes nothing."""
+    good = Good(router)
+    [connection] = router.heard
+    router.router.pause(connection, 10.0)
+    assert not router.router._exhausted  # it has been here for long, or has no session
+    router.router.authenticate(connection)
+    router.router.pause(connection, 10.0)
+    assert router.router._exhausted
+    assert good.count == 1
+
+
 def connected(made: socket.socket, path: str) -> bool:
     return made.connect_ex(path) == 0
 

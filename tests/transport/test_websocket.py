@@ -246,6 +246,17 @@ def test_any_bytes_are_frames_or_an_error(data: bytes, begun: bool) -> None:
     assert len(wire.farewell(text)) < 2000
 
 
+@pytest.mark.parametrize("control", [b"\x89\x80abcd", b"\x8a\x80abcd", b"\x00\x81abcd."])
+def test_control_frames_and_tiny_fragments_are_counted(control: bytes) -> None:
+    begun = SAID[: SAID.index(b"\r\n\r\n") + 4] + b"\x02\x80abcd"
+    wire = WebWire(MOST, WEB, ("localhost",), "tcp://")
+    wire.feed(begun)
+    wire.feed(control * 900)
+    assert wire.controls == 900
+    with pytest.raises(WireError, match="more than 1,000 control frames at once"):
+        wire.feed(control * 1_001)
+
+
 # -- who may connect -----------------------------------------------------------------------------
 
 

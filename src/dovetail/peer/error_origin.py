@@ -24,7 +24,9 @@ _LIBRARIES = tuple(
 
 _SEEN = 64
 """Tracebacks remembered, so that a repeated one is logged in one line."""
-_seen: dict[str, None] = {}
+_EACH = 5
+"""How often one is logged, before only the tenth, the hundredth and so on are."""
+_seen: dict[str, int] = {}
 
 
 def _mine(frame: traceback.FrameSummary) -> bool:
@@ -62,15 +64,16 @@ def _report(error: BaseException, what: str, log: logging.Logger) -> None:
     """Log an error with its traceback, unless that was logged before."""
     text = trace(error)
     if text in _seen:
-        log.error(
-            "%s failed as before: %s",
-            what,
-            " ".join(str(error).split())[:200] or type(error).__name__,
-        )
+        _seen[text] = count = _seen[text] + 1
+        said = " ".join(str(error).split())[:200] or type(error).__name__
+        if count <= _EACH:
+            log.error("%s failed as before: %s", what, said)
+        elif str(count).strip("0") == "1":
+            log.error("%s failed as before, for the %sth time: %s", what, f"{count:,}", said)
         return
     if len(_seen) >= _SEEN:
         del _seen[next(iter(_seen))]
-    _seen[text] = None
+    _seen[text] = 1
     log.error("%s failed\n%s", what, text)
 
 

@@ -30,12 +30,27 @@ HANDSHAKE = 5.0
 """Seconds that a peer has to greet."""
 FIRST = 30.0
 """Seconds that a peer which has greeted has to send its first frame."""
-CHUNK = 1 << 18
-"""Maximum bytes read from one connection per round."""
+CHUNK = 1 << 16
+"""Maximum bytes read from one connection per round, beside those of a long frame."""
 FRAMES = 1024
 """Maximum frames handed over from one connection per round."""
 ACCEPTED = 64
 """Maximum connections accepted per round."""
+LITTLE = 1 << 10
+"""A read of fewer bytes that completes no frame is charged."""
+READ, CONTROL = 20e-6, 10e-6
+"""CPU seconds that such a read, and a control frame, are charged."""
+ATTENTION = 0.01
+"""CPU seconds a second that a connection gets for them."""
+PATIENCE = 0.02
+"""The most that it may be behind; then nothing is read from it until half is paid off."""
+CROWD = 3
+"""Connections from which nothing is read, beyond which each waits longer, by their number."""
+NEWCOMER = 60.0
+"""Seconds from which a connection is no longer new."""
+DEBT = 0.1
+"""CPU seconds that all unauthenticated connections are charged for a second's pause of a new one:
+otherwise a peer that owes much would come again over another connection, and owe nothing."""
 FULL = 8 << 20
 """Stop reading from a peer with this many bytes queued."""
 LONG = 1 << 16
@@ -73,8 +88,8 @@ class Connection:
     """A peer's connection."""
 
     __slots__ = (
-        *("backlog", "closing", "events", "name", "origin", "outbox", "selector"),
-        *("socket", "wire"),
+        *("backlog", "closing", "events", "name", "origin", "outbox", "owed", "paid"),
+        *("selector", "since", "socket", "wire"),
     )
 
     def __init__(
@@ -96,6 +111,10 @@ class Connection:
         """Frames received and not handed over yet."""
         self.closing = 0.0
         """The time to close for good; nothing is read from it until then."""
+        self.owed = self.paid = 0.0
+        """CPU seconds that it owes for what brought no frame, and when that was."""
+        self.since = -inf
+        """The time at which it was authenticated."""
 
     @property
     def shown(self) -> str:
@@ -323,6 +342,7 @@ class Router:
                 self._unauthenticated.unregister(connection.socket)
                 self._selector.register(connection.socket, connection.events, connection)
             connection.selector = self._selector
+            connection.since = time.monotonic()
 
     def charge(self, seconds: float) -> None:
         """Charge CPU time to the budget of unauthenticated connections; pause them once spent."""
@@ -387,6 +407,9 @@ class Router:
         if wire.out:
             self._write(connection, [bytes(wire.out)])
             wire.out.clear()
+        if wire.controls or (count < LITTLE and not frames):
+            self._tire(connection, READ + CONTROL * wire.controls)
+            wire.controls = 0
         held = wire.incomplete
         if self._began and (frames or held < LONG):
             self._incomplete -= self._began.pop(connection, 0)
@@ -403,6 +426,14 @@ class Router:
             events.append((connection.name, frames))
         if wire.ended and connection.name in self._open:
             self._refuse(connection, "")
+
+    def _tire(self, connection: Connection, seconds: float) -> None:
+        """Charge a connection for what brought no frame, and the limits of peers do not see."""
+        now = time.monotonic()
+        owed = max(0.0, connection.owed - ATTENTION * (now - connection.paid)) + seconds
+        connection.owed, connection.paid = owed, now
+        if owed > PATIENCE:
+            self.pause(connection.name, (owed - PATIENCE / 2) / ATTENTION)
 
     def _count(self, connection: Connection, size: int) -> None:
         """Take note of the bytes of a frame that has not come in full."""
@@ -570,10 +601,17 @@ class Router:
             connection.events = events
 
     def pause(self, name: bytes, seconds: float) -> None:
-        """Stop reading from a connection for some seconds; its peer finds that it cannot send."""
+        """Stop reading from a connection for some seconds; its peer finds that it cannot send.
+
+        Where there are many of these, each waits longer, so that together they cost little.
+        """
         connection = self._open.get(name)
         if connection is not None:
-            self._paused[connection] = time.monotonic() + seconds
+            now = time.monotonic()
+            if now - connection.since < NEWCOMER:
+                self.charge(seconds * DEBT)
+            until = now + seconds * max(1.0, len(self._paused) / CROWD)
+            self._paused[connection] = max(until, self._paused.get(connection, 0.0))
             self._late.pop(connection, None)
             self._watch(connection)
 

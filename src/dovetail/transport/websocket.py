@@ -19,6 +19,10 @@ from dovetail.transport.zmtp import TooLarge, Wire, WireError
 SUBPROTOCOL = "dovetail.1"
 REASON = 123
 """Bytes of a reason in a close frame."""
+PIECE = 1 << 13
+"""Bytes that are read before control frames are counted."""
+TINY = 1 << 10
+"""A fragment of a message that has fewer bytes counts as a control frame."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
 """The names under which a page reaches a port of its own machine."""
 
@@ -40,7 +44,7 @@ class WebWire(Wire):
         other: the address for ZeroMQ programs, which one that errs is told.
     """
 
-    __slots__ = ("_last", "_names", "_other", "_parts", "_protocol", "_size", "_web")
+    __slots__ = ("_begun", "_last", "_names", "_other", "_protocol", "_size", "_web")
 
     def __init__(self, most: int, web: Web, names: Sequence[str], other: str) -> None:
         from websockets.server import ServerProtocol
@@ -53,7 +57,7 @@ class WebWire(Wire):
         self._protocol: Any = ServerProtocol(
             subprotocols=[Subprotocol(SUBPROTOCOL)], max_size=None, logger=_quiet
         )
-        self._parts: list[bytes] = []
+        self._begun = bytearray()
         """The fragments of a message that is not complete."""
         self._size = 0
         """Bytes that have come since the last message was complete."""
@@ -99,13 +103,17 @@ class WebWire(Wire):
             self._last = zmtp.GREETING + zmtp.error(text), _POLICY
             raise WireError(text)
         self._size += len(data)
-        protocol.receive_data(data)
+        self.controls = 0
         frames: list[bytes] = []
-        for event in protocol.events_received():
-            if self.greeted:
-                self._take(event, frames)
-            else:
-                self._greet_page(event)
+        for start in range(0, len(data), PIECE):
+            protocol.receive_data(data[start : start + PIECE])
+            for event in protocol.events_received():
+                if self.greeted:
+                    self._take(event, frames)
+                else:
+                    self._greet_page(event)
+                if self.ended:
+                    break
             if self.ended:
                 break
         writes = protocol.data_to_send()
@@ -132,14 +140,18 @@ class WebWire(Wire):
         elif frame.opcode == _TEXT:
             self._last = b"", _TEXT_REFUSED
             raise WireError("a text message; send each frame as a binary message")
-        elif frame.opcode in (0, _BINARY):
+        elif frame.opcode > _CLOSE:
+            self.control()
+        else:
             if not frame.fin:
-                self._parts.append(frame.data)
+                self._begun += frame.data
+                if len(frame.data) < TINY:
+                    self.control()
                 return
             data = bytes(frame.data)
-            if self._parts:
-                data = b"".join((*self._parts, data))
-                self._parts.clear()
+            if self._begun:
+                data = bytes(self._begun) + data
+                self._begun = bytearray()
             self._size = 0
             if len(data) > self._most:
                 self._last = b"", _TOO_LARGE

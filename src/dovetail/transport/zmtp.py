@@ -24,6 +24,9 @@ REFUSED = "400"
 COMMAND_MOST = 65_536
 """Bytes in a command."""
 
+CONTROLS = 1_000
+"""Control frames that are read at once, and need no message of ours between them."""
+
 MORE, LONG, COMMAND = 1, 2, 4
 _GREETING = 64
 _SIGNATURE = b"\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f"
@@ -140,7 +143,8 @@ class Wire:
 
     __slots__ = (
         *("_greeting", "_held", "_long", "_mechanism", "_most", "_need", "_unused"),
-        *("ended", "greeted", "kind", "out", "owner", "properties", "ready", "room", "trusted"),
+        *("controls", "ended", "greeted", "kind", "out", "owner", "properties", "ready", "room"),
+        "trusted",
     )
 
     def __init__(self, kind: bytes, most: int, mechanism: str = "NULL") -> None:
@@ -172,6 +176,8 @@ class Wire:
         """True once the peer has authenticated."""
         self.ended = False
         """True once the peer has said that it sends nothing more."""
+        self.controls = 0
+        """Frames in the latest bytes that are no part of a message, such as ZeroMQ's PING."""
 
     @property
     def incomplete(self) -> int:
@@ -229,6 +235,7 @@ class Wire:
             WireError: the peer broke the protocol; the connection is of no further use.
         """
         held, room = self._held, self.room
+        self.controls = 0
         if room is not None:
             count = min(len(data), len(room))
             room[:count] = data[:count]
@@ -353,7 +360,18 @@ class Wire:
         if length > self._most:
             raise TooLarge(f"a frame of {length:,} bytes; at most {self._most:,} are read")
 
+    def control(self) -> None:
+        """Count a control frame.
+
+        Raises:
+            WireError: there are too many.
+        """
+        self.controls += 1
+        if self.controls > CONTROLS:
+            raise WireError(f"more than {CONTROLS:,} control frames at once")
+
     def _command(self, body: bytes) -> None:
+        self.control()
         length = body[0] if body else 0
         name, data = body[1 : 1 + length], body[1 + length :]
         if not name or len(name) < length:
