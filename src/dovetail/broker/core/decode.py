@@ -72,18 +72,15 @@ class Intake:
 
     def hear(self, local: Local, said: Iterable[m.Message | bytes], now: float) -> None:
         """Hand the core messages of a peer in this program, judged as if from a socket."""
-        core, host = self._core, local.host
-        rules = host is not None and host.role == "environment"
-        limits = self._limits
+        core = self._core
         try:
             for each in said:
-                if rules:
-                    if type(each) is Turn:
-                        turn = light(each, limits)
-                        if turn is not None:
-                            core.receive(local, turn, now)
-                            continue
-                elif type(each) is Action and plain(each):
+                if type(each) is Turn and local.rules:
+                    turn = light(each, self._limits)
+                    if turn is not None:
+                        core.receive(local, turn, now)
+                        continue
+                elif type(each) is Action and plain(each) and not local.rules:
                     core.receive(local, each, now)
                     continue
                 self.take(local, [local.frame(each, core)], now)

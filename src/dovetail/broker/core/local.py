@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 
@@ -24,11 +25,15 @@ _AROUND = 1024
 """An upper bound for the encoded bytes of a turn or view without its array and lists."""
 _ARRAY = np.ndarray
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
+_BITS = 8
+"""Bits of a seat's number; a turn with higher ones is encoded."""
 _SMALL = 1 << 62
 _TRAVEL = {id(np.dtype(name)) for name in DTYPES} if sys.byteorder == "little" else set()
 """The ids of NumPy dtypes that need no conversion."""
 _WRONG = (*codec.UNSENDABLE, *codec.UNREADABLE)
 _encode = codec.encode
+_turn: Callable[[m.Turn], m.Turn] = m.Turn.__copy__  # type: ignore[attr-defined]
+_view: Callable[[View], View] = View.__copy__  # type: ignore[attr-defined]
 _flat = Decoder(list[bool | int | float]).decode
 _numbers = Decoder(list[int]).decode
 _scores = Decoder(list[float]).decode
@@ -48,6 +53,8 @@ class Local:
 
     def __init__(self, host: Host | None = None) -> None:
         self.host = host
+        self.rules = host is not None and host.role == "environment"
+        """True for a host of environments."""
         self.inbox: deque[m.Message] = deque()
         """Messages received by a peer without a host."""
 
@@ -92,61 +99,58 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
         or type(said.truncated) is not bool
     ):
         return None
-    arrays, size = 0, _AROUND  # bytes of long values, and of all else
+    long, size = 0, _AROUND  # bytes of long values, and of all else
     views: list[View] = []
     for view in seats:
-        if (
-            type(view) is not View
-            or view.afterstates is not NIL
-            or type(view.reward) is not float
-            or type(view.seat) is not int
-            or view.seat < 0
-            or (view.truncated is not None and type(view.truncated) is not bool)
-        ):
+        if type(view) is not View or view.afterstates is not NIL or type(view.reward) is not float:
+            return None
+        seat: Any = view.seat
+        if type(seat) is not int or seat < 0:
+            return None
+        if view.truncated is not None and type(view.truncated) is not bool:
             return None
         kind: Any = type(view.observation)
         if kind is _ARRAY:
             if id(view.observation.dtype) not in _TRAVEL or view.observation.ndim > DIMENSIONS:
                 return None
-            arrays += view.observation.nbytes
+            long += view.observation.nbytes
             one: Any = _arriving(view)
         else:
             one = view.observation
-            if kind is int:
-                if not _LEAST <= one <= _MOST:
-                    return None
-            elif kind is str:
+            if kind is str:
                 if not one.isascii():
                     return None
-                arrays += len(one)
+                long += len(one)
             elif kind is list or kind is tuple:
                 size += 9 * len(one)
                 try:
                     one = _flat(_encode(one))
                 except _WRONG:
                     return None
+            elif kind is int:
+                if not _LEAST <= one <= _MOST:
+                    return None
             elif kind is not float and kind is not bool:
                 return None
-        legal: Any = view.legal
-        if legal is not None:
-            size += 9 * len(legal)
-            if type(legal) is list:
-                try:
-                    legal = _numbers(_encode(legal))
-                except _WRONG:
-                    return None
-            elif type(legal) is not bytes:
-                return None
+        arriving = _view(view)
+        arriving.observation = one
         size += _AROUND
-        arriving = View(view.seat, one, legal, view.reward)
-        if view.truncated is not None:
-            arriving.truncated = view.truncated
+        legal: Any = view.legal
+        if type(legal) is list:
+            size += 9 * len(legal)
+            try:
+                arriving.legal = _numbers(_encode(legal))
+            except _WRONG:
+                return None
+        elif type(legal) is bytes:
+            long += len(legal)
+        elif legal is not None:
+            return None
         text: Any = view.text
         if text is not None:
             if type(text) is not str or not text.isascii():
                 return None
-            arrays += len(text)
-            arriving.text = text
+            long += len(text)
         if view.scene is not NIL:
             shown = _drawn(view.scene, limits)
             if shown is None:
@@ -156,22 +160,20 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
         views.append(arriving)
     to_act: Any = turn.to_act
     for number in to_act:
-        if type(number) is not int or not _LEAST <= number <= _MOST:
+        if type(number) is not int or number >> _BITS:
             return None
     size += 9 * len(to_act)
+    made = _turn(turn)
+    made.to_act, made.seats = [*to_act], views
     outcome: Any = turn.outcome
     if outcome is not None:
         size += 9 * len(outcome)
         try:
-            outcome = _scores(_encode(outcome))
+            made.outcome = _scores(_encode(outcome))
         except _WRONG:
             return None
-    if size > limits.elements or size + arrays > limits.frame:
+    if size > limits.elements or size + long > limits.frame:
         return None
-    ended = turn.terminated, turn.truncated
-    made = m.Turn(turn.episode, turn.turn, [*to_act], views, *ended, outcome)
-    if turn.blame is not None:
-        made.blame = turn.blame
     return made
 
 

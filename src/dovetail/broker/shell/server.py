@@ -152,52 +152,35 @@ class Server:
 
     def _exchange(self, now: float) -> float:
         """Exchange messages with local peers; return the time afterwards."""
-        core, said = self.core, self._local
+        core, said, held, live = self.core, self._local, self._held, self._live
+        broker, clock, hear = core.broker, time.monotonic, self._intake.hear
         self._exchanging = True
         until = min(core.deadline(), now + EXACT)
-        intake, live, clock = self._intake, self._live, time.monotonic
         for _ in range(ROUNDS):
-            if not said or self._told or self._held.said:
+            if not said or self._told or held.said:
                 break
             for _ in range(len(said)):
                 local, messages = said.popleft()
                 if live is None:
-                    intake.hear(local, messages, now)
+                    hear(local, messages, now)
                     continue
                 frames = [local.frame(message, core) for message in messages]
                 live.events.append((now, [live.name(local), *frames]))
-                intake.take(local, frames, now)
+                self._intake.take(local, frames, now)
             if now >= until and now >= core.deadline():
                 self._tick(now)
-            if not self._pass_on():
+            out = broker.out.messages
+            to = out[0][0] if len(out) == 1 and live is None and not broker.records else None
+            if type(to) is Local and to.host is not None and not held.retry:
+                # A shortcut for ``_commit`` that takes a third of its time in most turns.
+                if answers := to.host.handle([out.pop()[1]]):
+                    said.append((to, answers))
+            else:
                 self._commit(now)
-            now = self._last = clock() + self._offset  # what hosts took counts
+            now = clock() + self._offset  # what hosts took counts
+        self._last = now
         self._exchanging = False
         return now
-
-    def _pass_on(self) -> bool:
-        """Have a local host answer the only pending message; return False if there is more to do.
-
-        A shortcut for ``_commit`` that takes a third of its time in most turns.
-        """
-        broker, held = self.core.broker, self._held
-        out = broker.out.messages
-        if (
-            len(out) != 1
-            or broker.records
-            or self._live is not None
-            or held.said
-            or held.retry
-            or self._watchers.waiting
-        ):
-            return False
-        to, message = out[0]
-        if type(to) is not Local or to.host is None:
-            return False
-        out.clear()
-        if answers := to.host.handle([message]):
-            self._local.append((to, answers))
-        return True
 
     def _tick(self, now: float) -> None:
         if self._live is not None:

@@ -109,10 +109,13 @@ class EnvironmentHost(BaseHost):
             self._fail(message.seq, "unknown", text, out)
             return
         place.before, place.seq = place.seq, message.seq
-        place.once = (message.watched, message.scenes) if message.once else NOTHING
-        if not message.once:
-            place.watched = place.watched or message.watched
-            place.scenes = place.scenes or message.scenes
+        place.once = NOTHING
+        if message.watched or message.scenes:
+            if message.once:
+                place.once = message.watched, message.scenes
+            else:
+                place.watched = place.watched or message.watched
+                place.scenes = place.scenes or message.scenes
         try:
             turn = place.environment.step(dict(message.actions))
         except IllegalAction as error:
