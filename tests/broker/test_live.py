@@ -321,7 +321,7 @@ def test_long_work_of_the_broker_is_not_on_the_clocks_but_a_hosts_is(
         return []
 
     def ask_host(*_: Any) -> None:
-        host: Any = SimpleNamespace(handle=work)
+        host: Any = SimpleNamespace(handle=work, role="agent")
         server.core.broker.out.messages.append((Local(host), m.Ping(1)))
 
     server.core._free["observer"][m.Ping] = work if works == "broker" else ask_host  # type: ignore
@@ -330,6 +330,38 @@ def test_long_work_of_the_broker_is_not_on_the_clocks_but_a_hosts_is(
         server.pump(0.0)
     assert server._now() - begun == (0.0 if works == "broker" else 6.0)
     server.close()
+
+
+@pytest.mark.parametrize("kept", [None, 3], ids=["whole", "in pieces"])
+def test_long_frames_are_written_from_where_they_are(
+    tmp_path: Path, monkeypatch: Any, kept: int | None
+) -> None:
+    """Each was copied twice on its way into the file."""
+    long = b"long" * live_module.LONG
+    events: list[Any] = [
+        (1.0, [b"one", b"short", long, b"x", long]),
+        (2.0,),
+        (3.0, b"two", None),
+        (4.0, ["local 1", long, long]),
+        (5.0, [b"one", b"short"]),
+    ]
+    real = os.pwritev
+    given: list[int] = []
+
+    def some(file: int, parts: Sequence[bytes], where: int) -> int:
+        given.extend(id(part) for part in parts)
+        if kept is None:
+            return real(file, parts, where)
+        return os.pwrite(file, b"".join(parts)[:kept], where)
+
+    monkeypatch.setattr(os, "pwritev", some)
+    shell = Shell(tmp_path / "games")
+    for _ in range(2):
+        shell.live.events += events
+        shell.live.flush()
+    assert given.count(id(long)) == 8
+    assert shell.live._read()[1][-10:] == events * 2
+    shell.server.close()
 
 
 def test_another_version_does_not_read_it(

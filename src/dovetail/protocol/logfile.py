@@ -13,7 +13,7 @@ import mmap
 import secrets
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,6 +81,14 @@ class Framing:
         """Return a record's bytes in the file."""
         start = self.mark + _FIELDS.pack(len(data), number)
         return start + _SUM.pack(zlib.crc32(data, zlib.crc32(start))) + data
+
+    def before(self, number: int, parts: Sequence[bytes]) -> bytes:
+        """Return what stands in the file before a record's content, given in parts."""
+        start = self.mark + _FIELDS.pack(sum(map(len, parts)), number)
+        found = zlib.crc32(start)
+        for part in parts:
+            found = zlib.crc32(part, found)
+        return start + _SUM.pack(found)
 
 
 def new_framing(title: bytes) -> Framing:

@@ -21,6 +21,8 @@ the broker but not a power failure; ``batch`` is within ``BATCH`` seconds; ``alw
 peer is told."""
 BATCH = 1.0
 """Maximum seconds of data that a power failure can cost with ``batch``."""
+VECTORS = 1 << 10
+"""Parts written by one system call at most."""
 
 
 class AppendFile:
@@ -72,15 +74,15 @@ class AppendFile:
             self._forcing = threading.Thread(target=self._force, name="journal", daemon=True)
             self._forcing.start()
 
-    def append(self, data: bytes) -> None:
-        """Append data.
+    def append(self, *parts: bytes) -> None:
+        """Append data, given in parts.
 
         Raises:
-            OSError: the write failed, and no part of ``data`` counts as written.
+            OSError: the write failed, and no part counts as written.
         """
         begun = self._end
         try:
-            self._put(data)
+            self._put(*parts)
             if self.sync == "always":
                 os.fdatasync(self._file)
         except OSError:
@@ -90,7 +92,16 @@ class AppendFile:
         if self.sync == "batch":
             self._dirty.set()
 
-    def _put(self, data: bytes) -> None:
+    def _put(self, *parts: bytes) -> None:
+        if len(parts) > 1 and hasattr(os, "pwritev"):
+            for at in range(0, len(parts), VECTORS):
+                some = parts[at : at + VECTORS]
+                written = os.pwritev(self._file, some, self._end)
+                self._end += written
+                if written < sum(map(len, some)):
+                    self._put(b"".join(some)[written:])
+            return
+        data = parts[0] if len(parts) == 1 else b"".join(parts)
         written = os.pwrite(self._file, data, self._end)
         while written < len(data):
             more = os.pwrite(self._file, memoryview(data)[written:], self._end + written)
@@ -157,7 +168,7 @@ class MappedFile(AppendFile):
     """Maximum bytes reserved beyond a write; a reservation takes about 90 us."""
     LARGE = 1 << 12
     """From this size a system call is cheaper than the page faults of mapped memory."""
-    HUGE = 1 << 16
+    HUGE = 1 << 14
     """From this size reserving costs as much as writing, which notices a full disk, too."""
 
     def __init__(
@@ -177,20 +188,21 @@ class MappedFile(AppendFile):
         """True if the last write was huge, and so beyond any reservation."""
         super().__init__(path, title, end, sync, mode=mode, over=over)
 
-    def _put(self, data: bytes) -> None:
-        end = self._end + len(data)
-        if len(data) >= self.HUGE or (self._huge and end > self._room):
-            self._huge = len(data) >= self.HUGE
-            super()._put(data)
+    def _put(self, *parts: bytes) -> None:
+        size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
+        end = self._end + size
+        if size >= self.HUGE or (self._huge and end > self._room):
+            self._huge = size >= self.HUGE
+            super()._put(*parts)
             return
         self._huge = False
         if end > self._room or self._map is None:
             self._reserve(end)
             assert self._map is not None
-        if len(data) >= self.LARGE:
-            super()._put(data)
+        if size >= self.LARGE:
+            super()._put(*parts)
             return
-        self._map[self._end - self._start : end - self._start] = data
+        self._map[self._end - self._start : end - self._start] = b"".join(parts)
         self._end = end
 
     def _reserve(self, end: int) -> None:

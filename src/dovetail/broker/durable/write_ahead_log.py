@@ -32,7 +32,7 @@ from dovetail.broker.peers.access import Access
 from dovetail.broker.peers.state import ALL
 from dovetail.protocol import codec
 from dovetail.protocol.journal import AnyRecord
-from dovetail.protocol.logfile import Damage, Framing, framing, new_framing, scan
+from dovetail.protocol.logfile import HEAD, Damage, Framing, framing, new_framing, scan
 
 log = logging.getLogger("dovetail.broker")
 
@@ -45,6 +45,8 @@ BULKY = 1 << 10
 """Mean bytes per event above which the file may grow further: a few large events replay fast."""
 BULK = 32 << 20
 """Bytes after which a file of large events is replaced."""
+LONG = 1 << 14
+"""Bytes from which a frame is written without being copied."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -279,10 +281,16 @@ class Live:
             OSError: the disk refuses; the next call tries again.
         """
         assert self._file is not None
-        data = self._framing.pack(self._number + 1, _encode(self.events))
-        self._file.append(data)
-        self._number += 1
-        self._size += len(data)
+        number = self._number + 1
+        if _is_long(self.events):
+            parts = _in_parts(self.events)
+            self._file.append(self._framing.before(number, parts), *parts)
+            self._size += HEAD + sum(map(len, parts))
+        else:
+            data = self._framing.pack(number, _encode(self.events))
+            self._file.append(data)
+            self._size += len(data)
+        self._number = number
         self._events += len(self.events)
         self.events.clear()
 
@@ -308,6 +316,37 @@ class Live:
             for each in (self.path, self._spare):
                 with contextlib.suppress(OSError):
                     each.unlink()
+
+
+def _is_long(events: list[Event]) -> bool:
+    """Return whether any event has a long frame."""
+    for event in events:  # noqa: SIM110 - a generator would cost more than the rest
+        if len(event) == 2 and max(map(len, event[1])) >= LONG:
+            return True
+    return False
+
+
+def _in_parts(events: list[Event]) -> list[bytes]:
+    """Return encoded events in parts, in which long frames are parts of their own, uncopied."""
+    parts: list[bytes] = []
+    some = bytearray(_head(events))
+    for event in events:
+        if len(event) != 2:
+            some += _encode(event)
+            continue
+        some += b"\x92" + _encode(event[0]) + _head(event[1])
+        for each in event[1]:
+            if len(each) < LONG:
+                some += _encode(each)
+                continue
+            parts += [bytes(some) + b"\xc6" + len(each).to_bytes(4, "big"), each]
+            some.clear()
+    return [*parts, bytes(some)]
+
+
+def _head(array: list[Any]) -> bytes:
+    """Return what stands before the elements of an array in MessagePack."""
+    return b"\xdd" + len(array).to_bytes(4, "big")
 
 
 def live(journal: Journal, *, durable: bool) -> Live | None:
