@@ -25,7 +25,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 KEPT = 1 << 27
 """Bytes of freed memory kept at most."""
 LONGEST = 1 << 25
-"""Bytes from which the system gives and takes back each block; glibc accepts no higher threshold."""
+"""Bytes from which a block is returned when it is freed; glibc accepts no higher threshold."""
 
 
 @contextmanager
