@@ -8,11 +8,12 @@ import pytest
 from tests.studies.again import assert_states_give, trained
 
 from dovetail.client.inprocess import InProcess
+from dovetail_agents.games.connect_four.ntuple import NTupleConnectFour
 from dovetail_agents.games.dots.perfect import DotsPerfect
 from dovetail_games.dots import Dots
 from dovetail_studies import archive, pages, working
 from dovetail_studies.archive import Member
-from dovetail_studies.best import amazons, dots
+from dovetail_studies.best import amazons, connect_four_traces, dots
 from dovetail_studies.best.parts import points
 from dovetail_studies.findings import BESIDE
 from dovetail_studies.learned import States, using
@@ -22,6 +23,7 @@ from dovetail_studies.rows import study
 
 TINY = {
     "connect_four": {"games": 20, "positions": 5, "tests": 2},
+    "connect-four-traces": {"games": 32, "least": 2, "positions": 5, "tests": 0},
     "rlgame": {"games": 10, "tests": 1},
     "amazons": {"games": 2},
     "amazons-territory": {"games": 2},
@@ -193,3 +195,22 @@ def test_each_game_stands_beside_the_literature_with_figures_from_results() -> N
         "tetris-trainers",
     }
     assert sum(line.count("..") for line in section) >= len(BESIDE), "each has an interval"
+
+
+def test_a_long_training_continues_from_the_parts_that_are_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played: list[int] = []
+    play = NTupleConnectFour.play_itself
+
+    def counting(self: NTupleConnectFour, games: int, seed: int) -> None:
+        played.append(games)
+        play(self, games, seed)
+
+    monkeypatch.setattr(NTupleConnectFour, "play_itself", counting)
+    whole = connect_four_traces._trained(0.8, 40, 10, 1)
+    with using(States(tmp_path)):
+        connect_four_traces._trained(0.8, 20, 10, 1)
+        assert played == [10, 10, 20, 10, 10]
+        assert connect_four_traces._trained(0.8, 40, 10, 1) == whole
+        assert played[5:] == [20]

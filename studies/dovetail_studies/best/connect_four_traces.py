@@ -59,20 +59,16 @@ def _work(unit: rows.Unit) -> rows.Result:
         player = experiment.create("ntuple-connect-four", seed=unit["seed"])
         experiment.load(player, state)
         shown = kept(experiment, player, unit["positions"], HELD_OUT + unit["seed"])
-        solver = experiment.create("connect-four-solver", seed=unit["seed"])
-        score = match(
-            experiment,
-            "connect_four",
-            [player, solver],
-            unit["tests"],
-            unit["seed"],
-            rotate=False,
-        )
-        return {
-            "games": unit["games"] // (1 if unit["games"] == unit["least"] else 2) + score.games,
-            "kept": [shown.kept, shown.positions],
-            "first": counted(score),
-        }
+        found: rows.Result = {"kept": [shown.kept, shown.positions], "games": unit["games"]}
+        if unit["games"] > unit["least"]:
+            found["games"] //= 2  # the first half is counted where it is measured
+        if tests := unit["tests"]:
+            solver = experiment.create("connect-four-solver", seed=unit["seed"])
+            pair = [player, solver]
+            score = match(experiment, "connect_four", pair, tests, unit["seed"], rotate=False)
+            found["first"] = counted(score)
+            found["games"] += score.games
+        return found
 
 
 def _draw(done: rows.Done) -> rows.Drawn:
@@ -80,19 +76,14 @@ def _draw(done: rows.Done) -> rows.Drawn:
     for (games, trace), results in rows.by(done, "games", "trace").items():
         name = f"{games:,} games, {f'traces of {trace}' if trace else 'no traces'}"
         keeps = shared([tuple(each["kept"]) for each in results])
-        won = points(results, "first")
-        lines.append([f"{name}: points as first against perfect play, %", percent(won), "-", BEATS])
+        if all("first" in each for each in results):
+            won = percent(points(results, "first"))
+            lines.append([f"{name}: points as first against perfect play, %", won, "-", BEATS])
         lines.append([f"{name}: moves that keep the value, %", percent(keeps), "-", "-"])
-    distinct = sum(result["first"]["distinct"] for _, result in done)
-    tested = sum(result["first"]["games"] for _, result in done)
-    return rows.Drawn(
-        COLUMNS,
-        lines,
-        rows.total(done, "games"),
-        f"{distinct:,} of {tested:,} after training",
-        (),
-        NOTE,
-    )
+    first = [result["first"] for _, result in done if "first" in result]
+    distinct, tested = (sum(each[name] for each in first) for name in ("distinct", "games"))
+    text = f"{distinct:,} of {tested:,} after training"
+    return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), NOTE)
 
 
 NOTE = (

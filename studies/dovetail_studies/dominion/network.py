@@ -21,15 +21,15 @@ from dovetail_studies.playing import match
 
 TABLE = {
     **{"players": 2, "kingdom": ["Smithy", "Chapel"], "kingdom_size": 2},
-    **{"max_rounds": 60, "rewards": "purchase"},
+    **{"max_rounds": 60, "rewards": "win"},
 }
 LEARNER: dict[str, Any] = {
-    **{"hidden": 64, "learning_rate": 0.0003, "epsilon": 0.1},
-    **{"discount": 0.98, "averaging": 0, "output": "linear"},
+    **{"hidden": 64, "learning_rate": 0.01, "epsilon": 0.1, "standardise": True},
+    **{"discount": 1.0, "trace_decay": 0.9, "averaging": 0},
 }
-"""Chosen by trials with seeds 1 and 2, which are not kept."""
+"""Chosen by trials with seeds 11 and 12, which are not kept."""
 OPPONENTS = ("random", "money", "greedy")
-TRAINED = "money"
+TRAINED = "random"
 """The opponent that it learns against."""
 TESTED = 1_000_000
 """Added to the seeds of tests, so that no training has their shuffles."""
@@ -76,10 +76,15 @@ def _draw(done: rows.Done) -> rows.Drawn:
     picture = Picture([panel], "training games", f"A point is a test of {unit['tests']} games.")
     note = (
         f"Two players. The learner is `td` with a network of {LEARNER['hidden']} hidden units over "
-        "the counts that a seat knows; it learns one game after the other against "
-        f"{TRAINED.capitalize()}, and a purchase earns its victory points. Who begins is drawn. "
+        "the counts that a seat knows, each less its mean and over its deviation (`standardise`); "
+        f"it learns one game after the other against {TRAINED.capitalize()}, and earns 1 for a win "
+        "and -1 for a loss. Who begins is drawn. "
         "A win is worth 1 point, a draw a half, a game of more than "
         f"{TABLE['max_rounds']} rounds nothing. "
+        "Three things keep a network from learning here, each tried alone in short runs: counts as "
+        "they are (it then loses to Random after 200 games); a reward for each purchase, which an "
+        "afterstate does not show; and Money as the only opponent, which beats a beginner in every "
+        "game. "
         "The table of [two players](#two-players-versions-12-140-and-145) learns from millions of "
         "games, which take it as long as thousands take the network."
     )
