@@ -77,7 +77,7 @@ def test_who_plays_and_who_learns(small: Path) -> None:
         (
             "episodes = 50",
             'frozen = ["dice"]',
-            "line 23: 'play' freezes 'dice', who has no seat in it",
+            "line 23: 'play' freezes 'dice', which has no seat in it",
         ),
         (
             "episodes = 50",

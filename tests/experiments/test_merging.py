@@ -45,7 +45,7 @@ def test_parts_that_are_merged_are_the_whole(
         Path("part-4"),
     ]
     merge(to, [odd.folder, last.folder])
-    assert "3 of 4 trials are there; missing: 2" in capsys.readouterr().out
+    assert "3 of 4 trials are present; missing: 2" in capsys.readouterr().out
     second = played(seeded, tmp_path / "parts", TrialSelection.range("2-2"))
     parts = [second.folder, odd.folder, last.folder]
     assert merge(to, parts) == [4]

@@ -366,7 +366,7 @@ def test_an_attempt_that_was_taken_over_cannot_write(store: Store) -> None:
             TakenOver, match=r"execution 1 in .* was resumed by process \d+ on "
         ) as no:
             write()
-        assert "attempt 1 may not write there any more" in str(no.value)
+        assert "attempt 1 may no longer write to it" in str(no.value)
         assert "\n" not in str(no.value)
     store.close()
     assert [each.index for each in other.results(again)] == [0, 1, 2]

@@ -392,7 +392,7 @@ episodes = 10
     )
     found = played(path, text, tmp_path)
     assert list(found.states) == ["first"]
-    with pytest.raises(DovetailError, match="freezes 'first', who has no seat"):
+    with pytest.raises(DovetailError, match="freezes 'first', which has no seat"):
         played(
             path,
             text.replace('["first", "dice"]', '["dice", "dice"]').replace(

@@ -186,7 +186,7 @@ class Dominion(ArrayGame[Configuration]):
     def fork(self, seat: int, seed: int) -> Self:
         """Return a copy with the information hidden from a seat drawn again.
 
-        That is the order of its own deck, and the others' hands and decks.
+        Hidden are the order of its own deck, and the others' hands and decks.
         """
         other = super().fork(seat, seed)
         game = other.game

@@ -162,7 +162,7 @@ class DominionGame:
 
     @property
     def player(self) -> DominionPlayer:
-        """Player whose turn it is."""
+        """Player to act."""
         return self.players[self.seat]
 
     # -- legal actions ----------------------------------------------------------------------------

@@ -181,9 +181,9 @@ class Game2048(ArrayGame[Configuration]):
         return "\n".join([*lines, f"score {self.board.score}; {names or 'over'}"])
 
     def _tiles(self) -> dict[int, int]:
-        """Return the number of the tile on each square, consistent with the last scene.
+        """Return the number of the tile on each square, the same as in the previous turn's scene.
 
-        That holds if the last scene was of the previous turn.
+        Without that scene, all tiles get new numbers.
         """
         rows, columns = self.configuration.rows, self.configuration.columns
         shown, before = self._shown

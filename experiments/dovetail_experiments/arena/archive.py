@@ -143,7 +143,7 @@ def _unpack(given: Unpacked, made: Path) -> None:
     _fill(given, where / FILE, tables)
     submitted = [n for n in given.names if n.startswith(f"{SUBMITTED}/")]
     if not all(FORM.fullmatch(each.partition("/")[2]) for each in submitted):
-        raise DovetailError(f"{given.path} has another file than submissions: {submitted[0]}")
+        raise DovetailError(f"{given.path} has a file that is not a submission: {submitted[0]}")
     if submitted:
         (where / SUBMITTED).mkdir(mode=0o700)
     for each in (JOURNAL, BROKER_KEY, *submitted):
@@ -173,8 +173,8 @@ def _fill(given: Unpacked, path: Path, tables: list[sa.Table]) -> None:
             wrong = connection.execute(sa.text("PRAGMA foreign_key_check")).first()
             if wrong is not None:
                 raise DovetailError(
-                    f"{given.path} is not whole: a row of {wrong[0]} names one of {wrong[2]} that "
-                    "is not there"
+                    f"{given.path} is incomplete: a row of {wrong[0]} refers to a missing row of "
+                    f"{wrong[2]}"
                 )
     finally:
         engine.dispose()

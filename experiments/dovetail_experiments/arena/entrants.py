@@ -59,7 +59,7 @@ class Entrants(ArenaTables):
             if not known:
                 new = sa.insert(s.entrants).values(name=name, token=shown, invited=time.time())
                 connection.execute(new)
-            add_line(connection, "invited", name, "again; what it had is void" if known else "")
+            add_line(connection, "invited", name, "again; earlier credential void" if known else "")
 
     def entrant(self, given: str) -> str | None:
         """Return the entrant with this access token; None if the token is unknown or the entrant

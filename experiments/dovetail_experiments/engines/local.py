@@ -61,8 +61,8 @@ class LocalPool:
                     self._events.append(PieceFailed(piece, error))
                 except BrokenProcessPool:
                     raise DovetailError(
-                        "a worker process was ended from outside; give the command again, "
-                        "`dovetail run` with --resume: it continues"
+                        "a worker process was killed; to continue, run the command again "
+                        "(`dovetail run` with --resume)"
                     ) from None
         return self._events.popleft()
 

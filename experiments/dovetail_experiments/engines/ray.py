@@ -158,8 +158,8 @@ def _watched(address: str) -> Iterator[None]:
             except DovetailError:
                 if time.monotonic() - heard > GONE:
                     _end(
-                        f"the head of the Ray cluster at {address} is gone; give the command "
-                        "again, `dovetail run` with --resume, once a cluster runs, or without --on"
+                        f"the head of the Ray cluster at {address} is gone; run the command "
+                        "again (`dovetail run` with --resume) once a cluster runs, or without --on"
                     )
 
     threading.Thread(target=watch, name="head", daemon=True).start()
@@ -177,7 +177,7 @@ def _join(ray: Any, address: str) -> None:
         """Exit if joining takes too long: Ray waits for minutes if the address is not a head's."""
         if not over.wait(JOIN):
             _end(
-                f"what listens at {address} is not a Ray head, or takes more than {JOIN:g} s; "
+                f"the program at {address} is not a Ray head, or takes over {JOIN:g} s; "
                 "name the head with --on ray:HOST:PORT"
             )
 

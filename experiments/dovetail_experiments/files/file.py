@@ -138,7 +138,7 @@ class PlayPart(PartRules, frozen=True, kw_only=True):
     """Number of random opening plies, the same for every seating; or lines of actions; or the name
     of a file with a line each; or ``auto``: random if the players turn out to be deterministic."""
     truncated: Literal["apart", "draw"] = "apart"
-    """How a truncated game is scored: in a separate column, or as a draw."""
+    """Scoring of truncated games: in a separate column, or as draws."""
     substitute: str | None = None
     """At a running broker: the agent that takes over from a lost one until it is back."""
 
@@ -228,7 +228,7 @@ class Tournament(PartRules, frozen=True, kw_only=True):
     parallel: Annotated[int, Meta(ge=0)] = 1
     """The number of simultaneous meetings; 0 for one on each core."""
     truncated: Literal["apart", "draw"] = "apart"
-    """How a truncated game is scored: in a separate column, or as a draw."""
+    """Scoring of truncated games: in a separate column, or as draws."""
     cap: float | None = None
     """In games of one seat: the return at which episodes are truncated; their results count as
     lower bounds."""
@@ -705,7 +705,7 @@ def _contradictions(file: ExperimentFile) -> Iterator[Mistake]:
                 yield Mistake(text, "phases", number, "keep_best")
         for name in phase.frozen:
             if name not in phase.seats:
-                text = f"{phase.name!r} freezes {name!r}, who has no seat in it"
+                text = f"{phase.name!r} freezes {name!r}, which has no seat in it"
                 yield Mistake(f"{text}{meant(name, phase.seats)}", "phases", number, "frozen")
     for number, tournament in enumerate(file.tournaments):
         if problem := tournament.problem():

@@ -180,7 +180,7 @@ class Shipping:
                 return path.relative_to(root).as_posix()
         raise DovetailError(
             f"{text} is outside the experiment's folder {self._roots[-1]} and the current one, so "
-            "it cannot be taken to other machines; move it there, and name it from there"
+            "it cannot be sent to other machines; move it into one of them"
         )
 
 

@@ -45,7 +45,7 @@ TABLES = (
 MEANS = ("return", "score", "turns", "seconds", "value")
 """Columns that are averaged over groups of rows."""
 FILLED = ("return", "score", "value")
-"""Those of them that may be empty."""
+"""The ones that may be empty."""
 
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "!=": operator.ne,

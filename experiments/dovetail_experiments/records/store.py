@@ -177,7 +177,7 @@ class Store:
             raise TakenOver(
                 f"execution {execution} in {database.shown(self.url)} was {what}, so attempt "
                 f"{mine} "
-                "may not write there any more; what was played since is not counted"
+                "may no longer write to it; results since then do not count"
             )
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""How often players kept the exact value of a position, in recorded games."""
+"""Share of moves that kept a position's exact value, from recorded games."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ EACH = 5.0
 DEAD = 15.0
 """Seconds within which an engine reports a silent node as lost."""
 PAUSE = 0.2
-"""Seconds between checks for such reports."""
+"""Seconds between checks for reports of lost nodes."""
 REACH = 10.0
 """Seconds a host's broker has to answer."""
 
@@ -268,7 +268,7 @@ class _Placing:
         except DovetailError as error:
             ports = self._file.processes.ports or "any; [processes] ports limits them"
             raise DovetailError(
-                f"the broker on node {host.node} is not reached at {host.address} (ports: "
+                f"cannot reach the broker on node {host.node} at {host.address} (ports: "
                 f"{ports}): {error}"
             ) from None
         place = deployed(experiment, self._environment, self._peers, host, logs)

@@ -67,11 +67,11 @@ def _part(to: Path, store: Store, part: Path, console: Console) -> Iterator[int]
             name = f"{part}: execution {row['id']}"
             trial = "" if row["trial"] is None else f" (trial {row['trial']})"
             if row["finished"] is None:
-                console.print(f"{name}{trial} is not finished: left out")
+                console.print(f"{name}{trial} is not finished; skipped")
                 continue
             there = store.entered(row["name"], row["file"], row["trial"])
             if there is not None:
-                console.print(f"{name}{trial} is execution {there} already")
+                console.print(f"{name}{trial} is already execution {there}")
                 continue
             settings = {
                 each["key"]: each["value"]
@@ -82,7 +82,7 @@ def _part(to: Path, store: Store, part: Path, console: Console) -> Iterator[int]
             number = store.enter(records, row, partial(_journal, to, where, row))
             if not (to / AGAIN).is_file() and (part / AGAIN).is_file():
                 write(to / AGAIN, (part / AGAIN).read_bytes())
-            console.print(f"{name}{trial} is entered as execution {number}")
+            console.print(f"{name}{trial} is now execution {number}")
             yield number
 
 
@@ -183,6 +183,6 @@ def _report(to: Path, console: Console) -> None:
             missing = sorted({*range(1, count + 1)} - {row["trial"] for row in rows})
             if missing:
                 listed = ", ".join(map(str, missing[:20])) + (", ..." if len(missing) > 20 else "")
-                console.print(f"{len(rows)} of {count} trials are there; missing: {listed}")
+                console.print(f"{len(rows)} of {count} trials are present; missing: {listed}")
         trials.show(trials.SweepResult(plan, to, url, executions, found), console)
     console.print(f"report     {reporting.make(to)}")

@@ -98,7 +98,7 @@ class RunnerOptions:
                 f"--on {self.on} starts its own brokers and programs on the cluster; remove {other}"
             )
         if self.on is not None and (self.track or self.callbacks):
-            raise DovetailError(f"--on {self.on} tells no trackers; remove --track and callbacks")
+            raise DovetailError(f"--on {self.on} has no trackers; remove --track and callbacks")
         for name in self.track:
             tracker(name)
 
@@ -203,8 +203,7 @@ def _kept_up(
             if loss == LOSSES:
                 raise
             log.warning(
-                "%s; all programs are started on other nodes, and play from the last finished "
-                "stage on",
+                "%s; all programs restart on other nodes, from the last finished stage",
                 error,
             )
             results = Store(url)
@@ -271,8 +270,8 @@ def to_resume(results: Store, file: ExperimentFile, where: str) -> int:
         )
     if changed := ", ".join(touched(file, results.started(execution))):
         log.warning(
-            "%s changed after this run of %s began: what is played from now on may differ from "
-            "what was played before; to play all of it again, run without --resume",
+            "%s changed after this run of %s began; games may differ from now on; to play all of "
+            "them again, run without --resume",
             *(changed, file.name),
         )
     return execution

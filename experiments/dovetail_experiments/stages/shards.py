@@ -162,10 +162,10 @@ class Shards:
                     shard.numbers[name] = number
                     shard.known[number] = name
             except DovetailError as error:
-                log.warning("another shard cannot be had: %s", error)
+                log.warning("cannot start another shard: %s", error)
             else:
                 self.all.append(shard)
-                log.warning("shard %d takes the place of one that was lost", len(self.all))
+                log.warning("shard %d replaces a lost one", len(self.all))
             self._coming.remove(coming)
 
     def made(self, numbers: Sequence[int | None]) -> int:

@@ -211,7 +211,7 @@ class _All:
                     if played < width and proposals.hopeless(number, played, value):
                         values[number] = None
                         title = sets[number][0].variant
-                        self._console.print(f"{title}: given up after {played} of {width} trials")
+                        self._console.print(f"{title}: stopped after {played} of {width} trials")
         return values
 
     def _of(self, proposals: Sequence[Mapping[str, Any]]) -> list[Trial]:
@@ -356,7 +356,7 @@ class _Shown:
         trial, count = self._tasks[event.piece].trial, len(self._tasks)
         name = f"trial {trial.number} ({trial.title})"
         if isinstance(event, PieceLost):
-            text = f"{name} is placed again, from its last stage: {plain(event.why)}"
+            text = f"{name} restarts from its last stage: {plain(event.why)}"
             self._console.print(text)
             return
         self._over += 1

@@ -118,7 +118,7 @@ def longest(board: Array, rows: int, columns: int, seat: int, nodes: Array) -> i
 
 @njit(cache=True)
 def _sort(board: Array, rows: int, columns: int, seat: int, found: Array, other: Array) -> None:
-    """Sort moves first whose arrow restricts the most of the opponent's amazons."""
+    """Sort moves by the number of opposing amazons that their arrow restricts, descending."""
     squares, beside = rows * columns, np.zeros(rows * columns, np.int64)
     for square in range(squares):
         if board[square] == 2 - seat:

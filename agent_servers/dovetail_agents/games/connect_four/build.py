@@ -28,7 +28,7 @@ _solver: Solver
 
 
 def _begin(bits: int) -> None:
-    """Give a process a solver for all its positions."""
+    """Create the solver that a process uses for all its positions."""
     global _solver
     _solver = Solver(bits=bits, book=False)
 

@@ -88,8 +88,8 @@ class RLGameMinimax(Agent[RLGameMinimaxParameters]):
             self._spec.action_spaces,
         ):
             raise DovetailError(
-                "rlgame-minimax: the board or the observations differ from what its option "
-                "configuration says; set it to the environment's options"
+                "rlgame-minimax: the board or the observations differ from its option "
+                "configuration; set it to the environment's options"
             )
 
     def step(self, decision: Decision) -> int:

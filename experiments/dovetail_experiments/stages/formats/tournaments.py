@@ -27,7 +27,7 @@ class Meeting:
 
     @property
     def winner(self) -> str:
-        """Return the player with more points; on a tie the first, who is seeded higher."""
+        """Return the player with more points; on a tie the first, which is seeded higher."""
         return self.players[self.points * 2 < self.games]
 
 
