@@ -415,13 +415,13 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     agents: dict[str, AgentPart]
     """The agents, by the names that the rest of the file uses."""
     phases: list[Phase] = []
-    """Played first, one after the other."""
+    """Phases, played first and in order."""
     evaluations: list[Evaluation] = []
-    """Played during the phases and after them."""
+    """Evaluations, played during the phases and after them."""
     tournaments: list[Tournament] = []
-    """Played last."""
+    """Tournaments, played last."""
     leagues: list[League] = []
-    """Played after the phases."""
+    """Leagues, played after the phases."""
     description: str = ""
     """Text for readers."""
     seed: Seed = 0

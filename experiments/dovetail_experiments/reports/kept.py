@@ -20,7 +20,7 @@ GAMES = 50
 """Maximum games per evaluation and tournament; a position takes about ten milliseconds."""
 
 NOTE = (
-    "Of {count} games at most of each tournament and of each evaluation's last round, drawn at "
+    "From at most {count} games of each tournament and of each evaluation's last round, drawn at "
     "random. A position counts if some of its actions keep its value (win, draw or loss, if both "
     "sides play perfectly from there) and some do not; Connect Four counts from its last 28 "
     "squares on, Amazons from the last 10, dots from the last 12 "

@@ -14,7 +14,7 @@
     made.append(...inner);
     return made;
   };
-  /** A colour as the page's variables give it now, light or dark. */
+  /** A colour from the page's variables, for the current theme. */
   const colour = (figure, name, alpha = 1) => {
     const probe = element("span", "");
     probe.style.color = `var(--p-${name})`;
@@ -34,7 +34,7 @@
         ? Math.round(value).toLocaleString("en")
         : Number(value.toPrecision(4)).toString();
 
-  /** An exponential moving average without the bias of its beginning. */
+  /** An exponential moving average with bias correction. */
   function smoothed(values, weight) {
     let sum = 0;
     let total = 0;
@@ -223,7 +223,7 @@
       );
     }
 
-    /** Say what all lines are at the pointer. */
+    /** Show the values of all lines at the pointer. */
     point(plot, ends) {
       const { idx, left, top } = plot.cursor;
       const found =
@@ -287,7 +287,7 @@
     }
   }
 
-  /** Keep a page's charts, and what it says of the run, up to date while the run goes on. */
+  /** Keep a page's charts and the run's status up to date while the run continues. */
   async function follow(source, plots) {
     try {
       const answer = await fetch(source);
@@ -299,7 +299,7 @@
         if (found.charts.length > plots.length || !found.running) return location.reload();
       }
     } catch {
-      // The server is gone for a moment; the next look says more.
+      // The server may be back at the next poll.
     }
     setTimeout(() => follow(source, plots), AGAIN);
   }
