@@ -252,6 +252,12 @@ GROUPS: dict[str, Group] = {
         note="steps of both clients together, each a program that plays at random; its reference is "
         "one client of OpenEnv's own server, alone in a game that does nothing",
     ),
+    "store": Group(
+        {"ours": Subject("store")},
+        [Bar("results of two seats written into SQLite", "ours", 14_000, 1.0)],
+        pin=False,
+        note="episodes a second; a driver of 8 brokers in single messages writes 16,000 (docs/scale.md)",
+    ),
     "observers": Group(
         {
             "1 watched": Subject("observed tcp 1"),

@@ -286,12 +286,34 @@ def server(name: str, *arguments: str) -> Iterator[Measurement]:
         yield burst
 
 
+@contextlib.contextmanager
+def store() -> Iterator[Measurement]:
+    """Add results of two seats to a record in SQLite, in stages of 50,000."""
+    from dovetail.protocol.messages import Episode, SeatResult
+    from dovetail_experiments.records.store import Store
+
+    def added(made: Store) -> Iterator[int]:
+        execution = made.begin("bench", "{}", 0)
+        for number in itertools.count():
+            row = made.begin_stage(execution, number, "evaluation", "all", 0, ["a", "b"], False)
+            for index in range(50_000):
+                seats = [SeatResult("random", 1 + k, 1.0 - 2 * k, 15, 0.01) for k in range(2)]
+                made.add(row, Episode(1, index, index, index, "terminated", seats, [1.0, 0.0]))
+                if index % 5_000 == 4_999:
+                    made.flush()
+                    yield 5_000
+
+    with tempfile.TemporaryDirectory() as folder:
+        made = Store(f"sqlite:///{folder}/results.sqlite")
+        yield lambda seconds: steady(added(made), seconds)
+
+
 KINDS: dict[str, Callable[..., AbstractContextManager[Measurement]]] = {
     each.__name__: each
     for each in (
         *(matches, frames, sockets, stacked, stacked_frames, copies),
         *(observed, shards, client, rl_glue),
-        *(in_process, rl_environment, petting_zoo, batches, relay, server),
+        *(in_process, rl_environment, petting_zoo, batches, relay, server, store),
     )
 }
 

@@ -27,7 +27,10 @@ from dovetail.protocol.journal import episodes
 from dovetail_experiments.records.records import Records
 
 pytest.importorskip("ray", reason="needs ray; `make test-ray` installs it")
-pytestmark = [pytest.mark.processes, pytest.mark.slow, pytest.mark.xdist_group("ray")]
+pytestmark = [
+    *(pytest.mark.processes, pytest.mark.slow, pytest.mark.xdist_group("ray")),
+    pytest.mark.timeout(1200),  # the cluster takes minutes to start on a busy machine
+]
 
 GAME = "from helper import BASE\n\n\nclass Mine(BASE):\n    name = 'mine'\n"
 HELPER = "from dovetail_games.connect_four import ConnectFour as BASE\n"
