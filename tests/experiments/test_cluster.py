@@ -397,7 +397,8 @@ def test_a_learner_with_actors_goes_on_from_its_last_save_when_its_node_dies(
         text=True,
     ) as program:
         assert program.stdout is not None
-        about = next(line for line in program.stdout if line.startswith("broker: "))
+        about = next((line for line in program.stdout if line.startswith("broker: ")), "")
+        assert about, program.communicate()
         programs = [int(each) for each in re.findall(r"[a-z] \((\d+)\)", about)]
         reach(program, out, 2)
         os.kill(parent(programs[0]), signal.SIGKILL)

@@ -177,8 +177,9 @@ def _join(ray: Any, address: str) -> None:
         """Exit if joining takes too long: Ray waits for minutes if the address is not a head's."""
         if not over.wait(JOIN):
             _end(
-                f"the program at {address} is not a Ray head, or takes over {JOIN:g} s; "
-                "name the head with --on ray:HOST:PORT"
+                f"the program at {address} is not the head of a cluster of Ray {ray.__version__}, "
+                f"or takes over {JOIN:g} s; name the head with --on ray:HOST:PORT, and install its "
+                "version of Ray"
             )
 
     threading.Thread(target=late, name="late", daemon=True).start()
@@ -197,7 +198,8 @@ def _join(ray: Any, address: str) -> None:
         ray._private.worker.print_to_stdstream = lambda *_, **__: None
     if failed:
         raise DovetailError(
-            f"cannot join the Ray cluster at {address}: {_line(failed[0])}"
+            f"cannot join the Ray cluster at {address} with Ray {ray.__version__}: "
+            f"{_line(failed[0])}"
         ) from None
 
 
