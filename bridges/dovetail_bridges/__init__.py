@@ -1,5 +1,4 @@
-"""Bridges: programs and libraries that speak another protocol take a role in Dovetail, or
-Dovetail's in theirs.
+"""Bridges: foreign programs and libraries take roles in Dovetail, and its programs in theirs.
 
-One module or folder for each foreign system; ``conversion`` holds what they share.
+Each foreign system has a module or folder; ``conversion`` is shared.
 """

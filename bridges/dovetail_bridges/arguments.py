@@ -1,4 +1,4 @@
-"""Arguments that a peer names for what another library makes: some are for the local user alone."""
+"""Checks peers' arguments for foreign libraries: some are reserved for the local user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dovetail.peer.presets import local
 from dovetail.protocol.errors import DovetailError
 
 PLACES = ("file", "filename", "path", "root", "dir")
-"""Ends of the names of arguments that are places in the file system."""
+"""Endings of argument names that stand for paths."""
 
 
 def check(kind: type[Environment], given: Mapping[str, Any]) -> None:
@@ -18,7 +18,7 @@ def check(kind: type[Environment], given: Mapping[str, Any]) -> None:
 
     Args:
         kind: the environment, whose option is ``arguments``.
-        given: the arguments of a match.
+        given: a match's arguments.
 
     Raises:
         DovetailError: one came over the wire.
@@ -42,7 +42,7 @@ def reserved(given: Any) -> str | None:
 
 
 def _named(given: Any) -> Iterator[tuple[str, Any]]:
-    """Yield all keys and values, also those of maps and lists inside."""
+    """Yield all keys and values, nested ones included."""
     match given:
         case dict():
             for key, value in given.items():

@@ -1,4 +1,4 @@
-"""Observations of foreign environments as JSON, the same text for equal values."""
+"""Foreign observations as canonical JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dovetail.protocol.json_text import write
 
 
 def as_json(value: Any) -> str:
-    """Return a value as JSON with sorted keys; arrays are lists, what else JSON lacks is text.
+    """Return a value as JSON with sorted keys, arrays as lists, and other values as text.
 
     Raises:
         DovetailError: it is nested too deeply.

@@ -1,4 +1,4 @@
-"""OpenSpiel's chess and Go from any position, for the fronts that foreign programs drive."""
+"""OpenSpiel's chess and Go from any position, for engine fronts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dovetail_bridges.openspiel.environment import OpenSpiel, Options
 
 
 class Board(OpenSpiel):
-    """A game for two that hides nothing, as the environment ``openspiel`` shows it.
+    """A two-player game of perfect information, observed as in the environment ``openspiel``.
 
     Args:
         game: OpenSpiel's name with parameters, such as ``go(board_size=9,komi=6.5)``.
@@ -26,10 +26,10 @@ class Board(OpenSpiel):
         self.start(0)
 
     def begin(self, position: str) -> None:
-        """Begin at a position, in OpenSpiel's own notation of the game.
+        """Start from a position in OpenSpiel's notation of the game.
 
         Raises:
-            DovetailError: it is not one.
+            DovetailError: it is not a position.
         """
         self.start(0)
         try:
@@ -40,9 +40,9 @@ class Board(OpenSpiel):
             ) from None
 
     def turn(self) -> Turn:
-        """Return the present turn."""
+        """Return the current turn."""
         return self._turn()
 
     def observation(self, seat: int) -> Any:
-        """Return what a seat sees."""
+        """Return a seat's observation."""
         return self._views.see(self.state, seat)

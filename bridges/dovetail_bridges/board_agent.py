@@ -1,5 +1,4 @@
-"""An agent that answers for whichever side is to move on a board that a foreign program
-controls."""
+"""An agent that plays the side to move on a board controlled by a foreign program."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ class BoardAgent:
 
     Args:
         agent: the agent.
-        seed: for its random choices.
+        seed: the seed of its random choices.
     """
 
     def __init__(self, agent: Agent, seed: int = 0) -> None:
@@ -44,8 +43,7 @@ class BoardAgent:
         return int(self._player.decide(self._turn, [seat], board.observation(seat), legal, clock))
 
     def value(self, action: int) -> float | None:
-        """Return the reward that the agent's last answer expects of an action; None if it says
-        none."""
+        """Return the expected reward of an action by the agent's last thoughts; None if unknown."""
         thoughts = self._player.thoughts
         if thoughts is None or len(thoughts.values) != len(self._legal):
             return None
@@ -53,7 +51,7 @@ class BoardAgent:
         return found if -1 <= found <= 1 else None
 
     def leave(self) -> None:
-        """End the agent's episode: the foreign program knows how the game went on."""
+        """End the agent's episode; only the foreign program knows how the game continued."""
         board, self._board = self._board, None
         if board is None or self._seat is None:
             return

@@ -1,4 +1,4 @@
-"""A child process that speaks lines: what game engines and Kaggle's agent files share."""
+"""A child process with a line protocol, shared by game engines and Kaggle's agent files."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from dovetail.transport.process_owner import Owner
 from dovetail_experiments.child_processes import end_group, ends_with_this
 
 LONGEST = 1 << 16
-"""Bytes of a line from it at most."""
+"""Maximum bytes of a line from it."""
 GOODBYE = 1.0
-"""Seconds that it has to leave by itself."""
+"""Seconds for it to exit by itself."""
 
 
 class Child:
     """A program in its own process group.  Every wait times out, even if the program stops reading.
 
     Args:
-        words: its command.
-        name: what errors and the log call it.
-        note: is called with a format, the name and each line that it writes to stderr.
-        farewell: what asks it to leave.
+        words: the words of its command.
+        name: its name in errors and the log.
+        note: called with a format, the name and each line of its standard error.
+        farewell: the line that asks it to exit.
 
     Raises:
         DovetailError: it cannot be started.
@@ -75,15 +75,15 @@ class Child:
         return self._process.poll() is None
 
     def say(self, line: str) -> None:
-        """Send a line; what the program does not read at once follows while it is heard."""
+        """Send a line; the part that the program does not read at once follows during waits."""
         self._unsent += line.encode() + b"\n"
 
     def until(self, found: Callable[[str], bool], timeout: float) -> str:
         """Return the first line for which ``found`` is true; drop those before.
 
         Raises:
-            DovetailError: it did not come in ``timeout`` seconds, or the program has ended.  The
-                program is gone then, so that a late answer is not taken for the next one.
+            DovetailError: it did not come within ``timeout`` seconds, or the program has exited.
+                The program is then killed, so that a late answer is not taken for the next one.
         """
         line = self.heard(found, timeout)
         if line is None:
@@ -92,8 +92,7 @@ class Child:
         return line
 
     def heard(self, found: Callable[[str], bool], timeout: float) -> str | None:
-        """Do what ``until`` does, but return None after ``timeout`` seconds; the program still
-        runs.
+        """Like ``until``, but return None after ``timeout`` seconds and leave the program running.
 
         Raises:
             DovetailError: the program has ended.
@@ -130,7 +129,7 @@ class Child:
             raise Forfeit("unavailable", f"{self.name} sent a line of more than {LONGEST} bytes")
 
     def _write(self) -> bytes:
-        """Send what the pipe takes; return what is left."""
+        """Write as much as the pipe accepts; return the rest."""
         try:
             sent = os.write(self._in.fileno(), self._unsent)
         except BrokenPipeError:
@@ -149,8 +148,7 @@ class Child:
         return Forfeit("unavailable", f"{self.name} has ended {how}")
 
     def close(self) -> None:
-        """Ask the program to leave; end it and what it has started.  In a forked child nothing
-        happens."""
+        """Ask the program to exit, then end its process group; do nothing in a forked child."""
         if not self._owner.here:
             return
         with suppress(OSError, ValueError):
@@ -161,7 +159,7 @@ class Child:
         self.end()
 
     def end(self) -> None:
-        """End the program and what it has started, at once; a forked child does not."""
+        """End the program's process group at once; do nothing in a forked child."""
         if not self._owner.here:
             return
         self._in.close()

@@ -1,4 +1,4 @@
-"""A seat's choices in words, for those who read: language models, by either bridge."""
+"""A seat's choices in words, for language models."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from dovetail.protocol.spaces import Discrete, Space, Text
 from dovetail.protocol.tensors import nested
 
 MOST = 300
-"""Choices that are listed; of more, the first ones."""
+"""Maximum choices listed, the first."""
 LONGEST = 20_000
-"""Characters of a position at most; of more, the middle is left out: games that are text begin
-with their rules and end with what was said last."""
+"""Maximum characters of a position.  The middle of a longer one is cut, since text games begin
+with their rules and end with the latest messages."""
 
 
 class Named(Struct, frozen=True):
-    """A legal action and what it is called."""
+    """A legal action and its name."""
 
     action: Any
     label: str
 
 
 def choices(decision: Decision) -> list[Named] | None:
-    """Return the legal actions with the names that the game's scene gives them; None if they
-    cannot be listed."""
+    """Return the legal actions with their names in the game's scene; None if they cannot be
+    listed."""
     names = labels(decision.scene, decision.legal)
     legal: Sequence[int] | None = decision.legal
     if legal is None:
@@ -43,7 +43,7 @@ def choices(decision: Decision) -> list[Named] | None:
 
 
 def total(decision: Decision) -> int | None:
-    """Return how many actions are legal; None if they cannot be counted."""
+    """Return the number of legal actions; None if they cannot be counted."""
     if decision.legal is not None:
         return len(decision.legal)
     space = space_of(decision.seat.spec, decision.seat.seat)
@@ -51,7 +51,7 @@ def total(decision: Decision) -> int | None:
 
 
 def is_legal(decision: Decision, action: Any) -> bool:
-    """Return whether an action may be taken."""
+    """Return whether an action is legal."""
     if decision.legal is not None:
         return type(action) is int and action in decision.legal
     space = space_of(decision.seat.spec, decision.seat.seat)
@@ -59,7 +59,7 @@ def is_legal(decision: Decision, action: Any) -> bool:
 
 
 def chosen(decision: Decision, action: Any) -> Any:
-    """Return the action that a number, the digits of one or a name in the game's words means."""
+    """Return the action given by its number, by digits, or by its name in the game's words."""
     if not isinstance(action, str):
         return action
     named = {name: each for each, name in labels(decision.scene, decision.legal).items() if name}
@@ -70,7 +70,7 @@ def chosen(decision: Decision, action: Any) -> Any:
 
 
 def labels(scene: Any, legal: Sequence[int] | None = None) -> dict[int, str]:
-    """Return what a scene calls the legal actions, by number."""
+    """Return the labels of the legal actions in a scene, by number."""
     if scene is None:
         return {}
     return {
@@ -81,12 +81,12 @@ def labels(scene: Any, legal: Sequence[int] | None = None) -> dict[int, str]:
 
 
 def space_of(spec: m.Spec, seat: int) -> Space | None:
-    """Return a seat's action space, if the game declares any."""
+    """Return a seat's action space; None if the game declares none."""
     return spec.action_space(seat) if spec.action_spaces else None
 
 
 def position(text: str | None, observation: Any) -> str:
-    """Return a position as text: what the game says of it, or the observation itself."""
+    """Return a position as text: the game's own, or the observation."""
     if not text:
         text = str(nested(observation) if isinstance(observation, np.ndarray) else observation)
     text = text.rstrip("\n")
@@ -97,7 +97,7 @@ def position(text: str | None, observation: Any) -> str:
 
 
 def about(spec: m.Spec, seat: int) -> list[str]:
-    """Return lines that say what game it is."""
+    """Return lines that describe the game."""
     lines = [
         f"Game: {spec.name}.",
         f"Seats: {spec.seats}, numbered from 0; yours is {seat}.",

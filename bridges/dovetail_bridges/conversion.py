@@ -1,6 +1,6 @@
-"""Spaces and values between Dovetail and Gymnasium, whose forms PettingZoo and others share.
+"""Converts spaces and values between Dovetail and Gymnasium, whose types PettingZoo and others use.
 
-``to_*`` leads to Gymnasium, ``from_*`` to Dovetail.  Gymnasium is imported on first use.
+``to_*`` converts to Gymnasium, ``from_*`` to Dovetail.  Gymnasium is imported on first use.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     import gymnasium
 
 LONGEST = 4096
-"""The most elements of a sequence whose foreign space names no limit."""
+"""The maximum length of a sequence whose foreign space has no limit."""
 CHARACTERS = "\t\n" + "".join(map(chr, range(0x20, 0x7F))) + "".join(map(chr, range(0xA0, 0x3000)))
-"""The characters of a text that Gymnasium is told of where Dovetail allows any."""
+"""The characters of a Gymnasium text where Dovetail allows any."""
 
 
 # -- spaces ------------------------------------------------------------------------------------
 
 
 def to_space(space: spaces.Space) -> gymnasium.Space[Any]:
-    """Return Gymnasium's form of a space."""
+    """Return the Gymnasium space for a space of Dovetail."""
     from gymnasium import spaces as theirs
 
     match space:
@@ -61,7 +61,7 @@ def _to_box(space: spaces.Box) -> gymnasium.Space[Any]:
 
 
 def _bounds(space: spaces.Box) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the lowest and the highest value as arrays of the space's shape and dtype."""
+    """Return the bounds as arrays of the space's shape and dtype."""
     dtype = np.dtype(space.dtype)
     if dtype.kind in "iu":  # a bound of 64 bits as a float may be beyond the integers' own
         least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
@@ -83,14 +83,14 @@ def _whole(bound: Any, least: int, most: int, dtype: np.dtype[Any]) -> NDArray[A
 
 
 def from_space(space: gymnasium.Space[Any], what: str = "the space") -> spaces.Space:
-    """Return Dovetail's form of a Gymnasium space.
+    """Return the Dovetail space for a Gymnasium space.
 
     Args:
-        space: any of Gymnasium's, or of a library that derives its own from them.
-        what: what it is, for the error.
+        space: a space of Gymnasium, or of a library that subclasses its spaces.
+        what: the name of the space in errors.
 
     Raises:
-        DovetailError: Dovetail does not have such a space; one line names it.
+        DovetailError: Dovetail has no such space.
     """
     from gymnasium import spaces as theirs
 
@@ -140,7 +140,7 @@ def _from_box(space: Any, what: str) -> spaces.Box:
 
 
 def _bound(bound: NDArray[Any]) -> Any:
-    """Return one number if all elements have the same bound, otherwise nested lists."""
+    """Return a bound as one number if it is the same for all elements, else as nested lists."""
     plain = bound.astype(np.float64) if bound.dtype.kind == "f" else bound.astype(object)
     if bound.size and (bound == bound.flat[0]).all():
         return plain.flat[0] + 0
@@ -151,9 +151,9 @@ def _bound(bound: NDArray[Any]) -> Any:
 
 
 def to_value(space: spaces.Space, value: Any) -> Any:
-    """Return a value of a Dovetail space as Gymnasium's form of the space has it.
+    """Convert a value of a Dovetail space to Gymnasium.
 
-    Arrays have exactly the declared dtype; they are copies, which the user may change.
+    Arrays have exactly the declared dtype, and are copies that the user may change.
     """
     match space:
         case spaces.Discrete():
@@ -176,14 +176,14 @@ def to_value(space: spaces.Space, value: Any) -> Any:
 
 
 def from_value(space: spaces.Space, value: Any, foreign: gymnasium.Space[Any] | None = None) -> Any:
-    """Return a value of Gymnasium's form of a space as Dovetail has it.
+    """Convert a value of a Gymnasium space to Dovetail.
 
-    Arrays are copied, since environments reuse theirs; numbers of numpy become plain ones.
+    Arrays are copied, since environments reuse theirs, and NumPy numbers become plain ones.
 
     Args:
-        space: Dovetail's form.
+        space: the Dovetail space.
         value: the value.
-        foreign: Gymnasium's form; needed only if it has a ``Sequence`` that stacks its elements.
+        foreign: the Gymnasium space; needed only for a ``Sequence`` that stacks its elements.
     """
     match space:
         case spaces.Discrete():
@@ -217,12 +217,12 @@ def from_value(space: spaces.Space, value: Any, foreign: gymnasium.Space[Any] | 
 
 
 def to_action(foreign: gymnasium.Space[Any], space: spaces.Space, action: Any) -> Any:
-    """Return an action of a Dovetail seat as a foreign environment takes it.
+    """Convert a seat's action for a foreign environment.
 
     Args:
-        foreign: the environment's action space; its own dtype and shape.
-        space: what ``from_space`` made of it.
-        action: as it came from the seat.
+        foreign: the environment's own action space.
+        space: the space that ``from_space`` returned for it.
+        action: the seat's action.
     """
     from gymnasium import spaces as theirs
 
@@ -254,8 +254,7 @@ def to_action(foreign: gymnasium.Space[Any], space: spaces.Space, action: Any) -
 
 
 def zeros(space: spaces.Space) -> Any:
-    """Return the plainest value of a space in Gymnasium's form: zeros, or the values nearest to
-    them."""
+    """Return a default value of a space for Gymnasium: zeros, or the values nearest to them."""
     match space:
         case spaces.Discrete():
             return np.int64(space.start)
@@ -280,7 +279,7 @@ def zeros(space: spaces.Space) -> Any:
 
 
 def numbers(legal: Legal, space: spaces.Space) -> list[int] | None:
-    """Return the legal actions as numbers in rising order; None where they cannot be listed."""
+    """Return the legal actions as ascending numbers; None if they cannot be listed."""
     if isinstance(legal, bytes):
         return unmask(legal)
     if legal is None and isinstance(space, spaces.Discrete):
@@ -289,11 +288,10 @@ def numbers(legal: Legal, space: spaces.Space) -> list[int] | None:
 
 
 def to_mask(legal: Legal, space: spaces.Space) -> NDArray[np.int8] | None:
-    """Return the mask that Gymnasium's and PettingZoo's users expect; None if the actions are not
-    numbers.
+    """Return a mask in Gymnasium's and PettingZoo's form; None if the actions are not numbers.
 
-    int8, shape (n,), counted from 0 even if the space starts elsewhere: ``space.sample(mask)`` and
-    MaskablePPO take it as it is.
+    int8, shape (n,), counted from 0 even if the space starts elsewhere, as ``space.sample(mask)``
+    and MaskablePPO expect.
     """
     if not isinstance(space, spaces.Discrete):
         return None
@@ -305,9 +303,9 @@ def to_mask(legal: Legal, space: spaces.Space) -> NDArray[np.int8] | None:
 
 
 def from_mask(mask: Any, space: spaces.Space) -> list[int] | None:
-    """Return the legal actions of a foreign mask in rising order; None if there is no mask.
+    """Return the legal actions of a foreign mask in ascending order; None without a mask.
 
-    A mask that allows no action counts as no mask.
+    A mask that allows no action counts as none.
     """
     if mask is None or not isinstance(space, spaces.Discrete):
         return None
@@ -316,7 +314,7 @@ def from_mask(mask: Any, space: spaces.Space) -> list[int] | None:
 
 
 def narrow(seed: int, bits: int = 31) -> int:
-    """Return a seed for a field of fewer bits: the remainder by 2**bits.
+    """Return a seed reduced to fewer bits, modulo 2**bits.
 
     >>> narrow(2**40 + 5)
     5

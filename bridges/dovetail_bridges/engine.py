@@ -1,4 +1,4 @@
-"""A game engine as a child process: what UCI and GTP share."""
+"""A game engine as a child process, shared by UCI and GTP."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from dovetail_bridges.child import Child
 log = logging.getLogger("dovetail.engine")
 
 GAMES = "/usr/games"
-"""Where Debian keeps engines, which is not on every PATH."""
+"""Debian's folder of engines, which is not on every PATH."""
 
 
 def command(name: str, built_in: Mapping[str, Sequence[str]], who: str) -> list[str]:
-    """Return the command of an engine; ``name`` may come from a peer and is looked up, never run.
+    """Return the command of an engine.
 
     Args:
-        name: as ``--register engine:NAME=COMMAND`` or ``built_in`` has it.
+        name: a name from ``--register engine:NAME=COMMAND`` or ``built_in``; a peer may give it,
+            since it is only looked up, never run.
         built_in: commands by name.
-        who: whom errors name.
+        who: the agent's name in errors.
 
     Raises:
         DovetailError: the name is unknown, or its program is not installed.
@@ -40,8 +41,8 @@ class Engine(Child):
     """A running engine.
 
     Args:
-        words: its command.
-        name: what errors and the log call it.
+        words: the words of its command.
+        name: its name in errors and the log.
 
     Raises:
         DovetailError: it cannot be started.

@@ -1,4 +1,4 @@
-"""Environments whose state another library holds: copied where a copy can be seen to step."""
+"""Environments of other libraries, copied for lookahead if copies are seen to work."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from dovetail_bridges import conversion
 class Foreign(Environment[C]):
     """An environment of another library, with lookahead.
 
-    At the first fork two copies take the same step.  If either fails, or they differ, the episode
-    is played again for each copy instead.  A subclass defines ``begin`` and ``advance``, which
-    ``start`` and ``step`` call, and has ``env``.
+    At the first fork two copies take the same step.  If either fails, or if they differ, the
+    episode is replayed for each copy instead.  A subclass has ``env``, and defines ``begin`` and
+    ``advance``, which ``start`` and ``step`` call.
     """
 
     env: Any
     _copies: bool | None = None
-    """True if copies work; None as long as that was not tried."""
+    """True if copies work; None if that has not been tried."""
     _actions: Sequence[spaces.Space]
     """The action space of each seat."""
 
     def begin(self, seed: int) -> Turn:
-        """Begin an episode."""
+        """Start an episode."""
         raise NotImplementedError
 
     def advance(self, actions: Mapping[int, Any]) -> Turn:
-        """Apply the actions of the seats that had to act."""
+        """Apply the actions of the seats to act."""
         raise NotImplementedError
 
     def start(self, seed: int) -> Turn:
         self._seed = seed
         self._log: list[Mapping[int, Any] | int] = []
-        """The actions of the episode, and the seeds that forks gave to chance."""
+        """The episode's actions, and the seeds that forks set for chance."""
         return self._noted(self.begin(seed))
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
@@ -51,19 +51,18 @@ class Foreign(Environment[C]):
         return self._noted(turn)
 
     def _noted(self, turn: Turn) -> Turn:
-        """Note what forks need of a turn, to which the host adds."""
+        """Record the parts of a turn that forks need, before the host adds to it."""
         self._to_act = {view.seat: view.legal for view in turn.seats if view.seat in turn.to_act}
         self._shown = _shown(turn)
         return turn
 
     def fork(self, seat: int, seed: int) -> Self:
-        """Return a copy of the episode, hidden information included; chance follows ``seed``.
+        """Return a copy of the episode, hidden information included; ``seed`` decides chance.
 
-        Chance of environments that do not draw from ``np_random`` stays as it is.
+        Environments that do not draw from ``np_random`` keep their own chance.
 
         Raises:
-            NoLookahead: it cannot be copied, and replaying it from its seed gives a different
-                episode.
+            NoLookahead: it cannot be copied, and a replay from its seed differs.
         """
         made = copy.deepcopy(self)
         made._draw_from(seed)
@@ -146,7 +145,7 @@ def _same(one: list[Any], other: list[Any]) -> bool:
 
 
 def _shown(turn: Turn) -> list[Any]:
-    """Return what the seats are shown, to be compared with another turn."""
+    """Return the seats' views in a comparable form."""
     return [
         *(turn.to_act, turn.terminated, turn.truncated, turn.outcome),
         *((view.seat, view.observation, view.legal, view.reward) for view in turn.seats),

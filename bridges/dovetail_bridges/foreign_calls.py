@@ -1,4 +1,4 @@
-"""Calls of a library that draws from Python's global generators and prints."""
+"""Isolates a library that uses global random generators and prints."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ T = TypeVar("T")
 
 
 class ForeignCalls:
-    """The global random numbers of one match, and silence.
+    """Calls with a match's own state of the global generators, and without output.
 
-    Matches of one program share Python's and numpy's global generators.  Each call finds them as
-    the last call of the same match left them, so matches do not disturb one another.
+    The matches of a program share Python's and NumPy's global generators.  Each call restores the
+    state that the match's last call left, so that matches do not affect each other.
     """
 
     def __init__(self) -> None:
         self.seed(0)
 
     def seed(self, seed: int) -> None:
-        """Begin the numbers of an episode; ``seed`` has 32 bits."""
+        """Seed the generators for an episode; ``seed`` has 32 bits."""
         self._plain = random.Random(seed).getstate()
         self._numpy = np.random.RandomState(seed).get_state()
 

@@ -1,8 +1,7 @@
-"""One agent in this program, asked for actions by a foreign protocol instead of a broker.
+"""An agent in this program that plays over a foreign protocol instead of a broker.
 
-The bridge keeps the game; the agent gets the messages that a broker would send.  This is the
-reverse of a ``RemoteSeat``, whose action comes from elsewhere: here the agent is local and the game
-elsewhere.
+The bridge keeps the game, and sends the agent the messages of a broker.  It is the reverse of a
+``RemoteSeat``: the agent is local and the game is elsewhere.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ class LocalAgent:
     """An agent in a seat.
 
     Args:
-        agent: the agent; it may play one episode after another, of different games.
-        seed: for its random choices in each episode.
+        agent: the agent, which can play episodes of different games in turn.
+        seed: the seed of its random choices in each episode.
         mode: whether it learns.
     """
 
@@ -42,15 +41,15 @@ class LocalAgent:
         self._decisions = 0
         self._reward = 0.0
         self.thoughts: m.Thoughts | None = None
-        """The agent's thoughts at its last answer, if it says them."""
+        """The agent's thoughts at its last answer, if it gives any."""
 
     def sit(self, environment: Environment, spec: m.Spec, seat: int) -> None:
         """Take a seat for one episode.
 
         Args:
-            environment: the bridge's own copy of the game, from which lookahead is answered.
-            spec: what ``environment.init`` returned.
-            seat: which one.
+            environment: the bridge's own copy of the game, used for lookahead.
+            spec: the game's spec.
+            seat: the number of the seat.
 
         Raises:
             DovetailError: the agent does not play this game.
@@ -65,7 +64,7 @@ class LocalAgent:
         self._refused(self._host.handle([init]))
 
     def earn(self, reward: float) -> None:
-        """Add a reward, of which the agent hears at its next decision or the end."""
+        """Add a reward to the agent's next decision or end."""
         self._reward += reward
         self._total += reward
 
@@ -80,14 +79,14 @@ class LocalAgent:
         """Return the agent's action.
 
         Args:
-            turn: a number that rises within the episode.
-            to_act: the seats that act now, this one among them.
-            observation: what the agent's seat sees.
+            turn: a number that increases within the episode.
+            to_act: the seats to act, including this one.
+            observation: the seat's observation.
             legal: its legal actions; None allows its whole action space.
-            clock: what it may use, for its information.
+            clock: its remaining time, for information.
 
-        Raises:
-            DovetailError: the agent failed; the text says how.
+            Raises:
+                DovetailError: the agent failed.
         """
         seq = next(self._seq)
         assert self._environment is not None
@@ -156,10 +155,10 @@ class LocalAgent:
         """Tell the agent that the episode is over.
 
         Args:
-            observation: what its seat sees.
-            outcome: a score for each seat, if there are any.
-            reason: why.
-            reward: what the seat has earned in the last transition.
+            observation: the seat's final observation.
+            outcome: the scores by seat; None if the game is not scored.
+            reason: the reason for the end.
+            reward: the seat's reward in the last transition.
         """
         self.earn(reward)
         more = self._wanted()

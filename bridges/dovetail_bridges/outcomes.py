@@ -1,4 +1,4 @@
-"""Outcomes for games whose foreign rules know rewards only."""
+"""Outcomes for foreign games that have only rewards."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 
 def from_returns(returns: Sequence[float]) -> list[float] | None:
-    """Return each seat's share of the win: from the worst return, in proportion to the distance.
+    """Return each seat's score, proportional to its distance from the worst return.
 
-    The scores have the sum 1, as everywhere.  Equal returns share the win.  A game with one seat
-    has no outcome.
+    The scores sum to 1.  Equal returns share the win.  A game with one seat has no outcome.
 
     >>> from_returns([1.0, -1.0]), from_returns([0.0, 0.0]), from_returns([5.0])
     ([1.0, 0.0], [0.5, 0.5], None)

@@ -1,4 +1,4 @@
-"""The commands of the command line for bridges."""
+"""The bridges' commands."""
 
 from __future__ import annotations
 
@@ -36,4 +36,4 @@ COMMANDS = {
         "Play games of the General Game Playing protocol.",
     ),
 }
-"""The module of each command, and the first sentence of its help."""
+"""The module and the help summary of each command."""

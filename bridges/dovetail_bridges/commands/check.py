@@ -1,4 +1,4 @@
-"""``dovetail bridges check``: how many of the foreign games that are installed play here."""
+"""``dovetail bridges check``: counts the installed foreign games that can be played."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dovetail.cli.standard_streams import reserved
 from dovetail.protocol import json_text as jsontext
 
 ABSENT = re.compile(r"\b(DependencyNotInstalled|FailedToImport|ModuleNotFoundError|ImportError)\b")
-"""Problems of games whose own packages are missing."""
+"""Errors of games whose own packages are missing."""
 
 app = group(name="bridges", help="Try the bridges with what is installed.")
 

@@ -49,7 +49,7 @@ OnTimeout = Annotated[
 
 
 def check_open_seats(host: str, connect: str | None, registered: list[str] | None) -> None:
-    """Check where seats are offered; anyone who reaches them may take one.
+    """Check the address at which seats are offered, since anyone who reaches it may take one.
 
     Raises:
         UsageError: others may reach them, or ``--register`` has no effect.

@@ -19,7 +19,7 @@ from dovetail_bridges.commands.mcp import (
 )
 
 FOREVER = 1 << 40
-"""Games of a table that is served until the program ends."""
+"""The number of games of a table that is served until the program ends."""
 
 
 def add(app: typer.Typer) -> None:

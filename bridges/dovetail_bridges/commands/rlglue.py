@@ -1,4 +1,4 @@
-"""``dovetail rlglue``: programs of RL-Glue 3 join as they are."""
+"""``dovetail rlglue``: connects unchanged RL-Glue 3 programs."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Options:
     ] = False
 
     def checked(self) -> None:
-        """Refuse options that do not go together.
+        """Refuse conflicting options.
 
         Raises:
             UsageError: the text names them.
@@ -185,7 +185,7 @@ class Options:
             raise common.UsageError("--experiment needs either --agent NAME or --player AGENT")
 
     def view(self) -> SeatOptions:
-        """Return how legacy agents see a seat."""
+        """Return the options of a legacy agent's view of a seat."""
         from dovetail_bridges.rlglue.seat import SeatOptions
         from dovetail_bridges.rlglue.seat import observe as how
 
@@ -196,7 +196,7 @@ class Options:
         return SeatOptions(index, mask, self.illegal, self.penalty, self.tries)
 
     def joining(self, view: SeatOptions) -> JoinOptions:
-        """Return how legacy agents join."""
+        """Return the options of legacy agents' joining."""
         from dovetail_bridges.rlglue.agent import JoinOptions
 
         usual = JoinOptions()

@@ -1,8 +1,8 @@
 """Games in the Game Description Language, and players of the General Game Playing protocol.
 
-``kif`` reads the text, ``rules`` checks it, ``relations`` and ``program`` evaluate it, ``game``
-says what a state allows; none of them knows Dovetail.  ``environment`` serves a game, ``player``
-answers a game manager over HTTP, and ``manager`` is a small one.
+``kif`` parses the text, ``rules`` checks it, ``relations`` and ``program`` evaluate it, and
+``game`` is the game and its states; none of them knows Dovetail.  ``environment`` serves a game,
+``player`` answers a game manager over HTTP, and ``manager`` is a small game manager.
 """
 
 from __future__ import annotations

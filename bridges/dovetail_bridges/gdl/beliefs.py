@@ -1,4 +1,4 @@
-"""Knowledge of players in GDL-II: own moves, percepts, and the states that fit them."""
+"""Players' knowledge in GDL-II: own moves, percepts, and the states consistent with them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from dovetail_bridges.gdl.game import Game, State
 from dovetail_bridges.gdl.kif import Term, show
 
 MOST_TRIES = 20_000
-"""Joint moves that are tried to find a state that fits."""
+"""Maximum joint moves tried in search of a consistent state."""
 MOST_JOINT = 10_000
-"""Joint moves of one step that are considered; beyond, a sample of them."""
+"""Maximum joint moves considered in a step; of more, a sample is taken."""
 
 Moves = Mapping[Term, Term]
 Seen = Mapping[Term, list[Term]]
 
 
 class History:
-    """The joint moves of an episode, and what each player saw of them."""
+    """The joint moves of an episode, and each player's percepts."""
 
     def __init__(self, game: Game) -> None:
         self.game = game
@@ -32,13 +32,13 @@ class History:
         self.steps.append((moves, seen))
 
     def copy(self) -> Self:
-        """Return a history that can grow on its own."""
+        """Return an independent copy."""
         other = type(self)(self.game)
         other.steps = self.steps.copy()
         return other
 
     def known(self, role: Term) -> set[Term]:
-        """Return what a player has seen and done so far, in any order."""
+        """Return a player's percepts and moves so far, unordered."""
         found: set[Term] = set()
         for moves, seen in self.steps:
             found.add(("did", moves[role]))
@@ -46,7 +46,7 @@ class History:
         return found
 
     def text(self, role: Term) -> str:
-        """Return what a player did and saw, one line for each step."""
+        """Return a player's moves and percepts, one line per step."""
         lines = []
         for number, (moves, seen) in enumerate(self.steps, 1):
             percepts = " ".join(map(show, seen[role])) or "nothing"
@@ -57,16 +57,16 @@ class History:
 def resample(
     history: History, role: Term, legal: list[Term] | None, rng: random.Random
 ) -> tuple[State, History]:
-    """Return a state that a player may be in for all it knows, and a history that leads there.
+    """Return a state that is consistent with a player's knowledge, and a history that leads there.
 
-    At each step the joint moves that show the player what it saw are tried in random order; a dead
-    end goes back a step.
+    At each step the joint moves with the player's percepts are tried in random order, with
+    backtracking.
 
     Args:
-        history: what happened; only what the player did and saw of it is used.
+        history: the episode, of which only the player's moves and percepts are used.
         role: the player.
-        legal: its legal moves now; None if they are unknown.
-        rng: for the order.
+        legal: its legal moves now; None if unknown.
+        rng: the generator for the order.
 
     Raises:
         DovetailError: none was found in ``MOST_TRIES`` joint moves.
@@ -104,7 +104,7 @@ def resample(
 def _fitting(
     state: State, history: History, step: int, role: Term, rng: random.Random
 ) -> Iterator[Moves]:
-    """Yield joint moves with what a player did, in random order."""
+    """Yield joint moves that include a player's own, in random order."""
     game = state.game
     if step >= len(history.steps):
         return iter(())

@@ -8,13 +8,13 @@ import time
 from dovetail.protocol.errors import DovetailError
 
 MOST_STEPS = 20_000_000
-"""Conditions tried in one evaluation at most."""
+"""Maximum conditions tried in an evaluation."""
 SECONDS = 5.0
-"""Processor time of one evaluation at most: also a few facts can nest terms so deep that each takes
+"""Maximum processor time of an evaluation, since even a few facts with deeply nested terms can take
 long."""
 LOOK = 5_000
-"""Conditions after which the clock is looked at; it starts at the first look, since most
-evaluations end before."""
+"""Conditions between two checks of the clock, which starts at the first, since most evaluations end
+before."""
 
 
 class TooLarge(DovetailError):
@@ -22,10 +22,10 @@ class TooLarge(DovetailError):
 
 
 class Budget(list[int]):
-    """The conditions that may still be tried before the clock is looked at, as its only entry.
+    """The budget, whose only entry is the number of conditions left before the next check.
 
     Args:
-        steps: conditions that an evaluation may try; ``MOST_STEPS`` if None.
+        steps: the maximum number of conditions; ``MOST_STEPS`` if None.
     """
 
     def __init__(self, steps: int | None = None) -> None:
@@ -35,14 +35,14 @@ class Budget(list[int]):
         self._end = 0.0
 
     def begin(self) -> None:
-        """Begin an evaluation."""
+        """Start an evaluation."""
         most = MOST_STEPS if self._most is None else self._most
         self[0] = min(LOOK, most)
         self._steps = most - self[0]
         self._end = math.inf
 
     def look(self) -> None:
-        """Look at the clock.
+        """Check the clock.
 
         Raises:
             TooLarge: the time is over.

@@ -1,4 +1,4 @@
-"""A game description as an environment: joint moves become turns."""
+"""A game description as an environment, with joint moves as turns."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from dovetail_bridges.gdl.kif import Term, order, show
 from dovetail_bridges.outcomes import from_returns
 
 LONGEST = 1 << 16
-"""Characters of a text observation at most."""
+"""Maximum characters of a text observation."""
 MOST_MOVES = 1 << 16
-"""Actions of a seat whose moves are numbered as they appear."""
+"""Maximum actions of a seat whose moves are numbered as they appear."""
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,9 +69,9 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 class GDL(Environment[Configuration]):
     """A game in the Game Description Language, GDL or GDL-II; every role but `random` is a seat.
 
-    Observation: bits, int8 of shape (n,), what is true of ``Game.propositions`` (in GDL-II what the
-    seat has seen and done so far), or text.  Actions: numbers of the role's ``moves``.  Rewards: at
-    the end, the goal divided by 100.  Chance: the role `random` draws evenly among its moves.
+    Observation: int8 of shape (n,), a bit for each of ``Game.propositions`` (in GDL-II for the
+    seat's percepts and moves so far), or text.  Actions: indices of the role's ``moves``.  Rewards:
+    at the end, the goal divided by 100.  Chance: the role `random` draws uniformly among its moves.
     """
 
     name = "gdl"
@@ -83,12 +83,12 @@ class GDL(Environment[Configuration]):
         passes = self.configuration.passes
         listed = self.game.moves
         self._appearing = listed is None
-        """True if moves get their numbers in the order in which they are legal in an episode."""
+        """True if moves are numbered in the order in which they become legal in an episode."""
         self.moves: list[list[Term]] = [
             sorted((listed or {}).get(role, ()), key=lambda move: move in passes)
             for role in self.roles
         ]
-        """The moves of each seat by number: sorted, passes last; or as they appear."""
+        """The moves of each seat by number: sorted with passes last, or as they appear."""
         self._number()
         self._bits = self._observed_as_bits()
         if self.configuration.afterstates and (
@@ -121,12 +121,12 @@ class GDL(Environment[Configuration]):
 
     @classmethod
     def rules(cls, configuration: Configuration | None = None) -> str:
-        """Return the description itself."""
+        """Return the description."""
         given = configuration or cls.Configuration()
         return f"```\n{_text(given, cls.Configuration).strip()}\n```\n"
 
     def rewind(self) -> None:
-        """Return to the state in which the game begins."""
+        """Return to the initial state."""
         self.state = self.game.start()
         if self._appearing:
             self.moves = [[] for _ in self.roles]
@@ -183,7 +183,7 @@ class GDL(Environment[Configuration]):
         return moves[action]
 
     def _apply(self, chosen: Mapping[Term, Term]) -> None:
-        """Make a joint move; roles that have no choice, and chance, need none in ``chosen``."""
+        """Make a joint move; ``chosen`` may omit chance and roles without a choice."""
         legal = self.state.legal
         moves = {
             role: chosen[role]
@@ -201,7 +201,7 @@ class GDL(Environment[Configuration]):
         self.steps += 1
 
     def follow(self, moves: Mapping[Term, Term]) -> None:
-        """Make the joint move of every role, chance among them, that someone else has decided.
+        """Make a joint move decided elsewhere, with a move for every role including chance.
 
         Raises:
             NoSuchMove: one is missing or not legal.
@@ -210,9 +210,9 @@ class GDL(Environment[Configuration]):
         self.to_act = self._acting()
 
     def perceive(self, role: Term, move: Term, percepts: Sequence[Term]) -> None:
-        """Continue as a player of GDL-II, which knows only its own move and what it saw.
+        """Continue as a GDL-II player, which knows only its own move and its percepts.
 
-        The state becomes one that fits everything the player knows.
+        The state becomes one that is consistent with the player's knowledge.
 
         Raises:
             DovetailError: none was found.
@@ -228,7 +228,7 @@ class GDL(Environment[Configuration]):
         return acting(self.game, self.state, self.configuration.passes)
 
     def _advance(self) -> Turn:
-        """Play on until a seat has a choice, or the episode ends."""
+        """Advance until a seat has a choice or the episode ends."""
         while not self.state.terminal:
             self.to_act = acting(self.game, self.state, self.configuration.passes)
             if self.steps >= self.configuration.max_steps:
@@ -248,7 +248,7 @@ class GDL(Environment[Configuration]):
         return [self.observation(seat) for seat in range(len(self.roles))]
 
     def legal(self, seat: int) -> list[int]:
-        """Return the numbers of a seat's legal moves, in rising order.
+        """Return the numbers of a seat's legal moves in ascending order.
 
         Raises:
             DovetailError: one is missing from the description's `input`, or too many have appeared.
@@ -271,7 +271,7 @@ class GDL(Environment[Configuration]):
             ) from None
 
     def afterstates(self, seat: int) -> NDArray[np.int8]:
-        """Return what the seat would observe after each legal action: int8, shape (actions, bits).
+        """Return the seat's observation after each legal action: int8, shape (actions, bits).
 
         Raises:
             DovetailError: other roles have a choice, too.
@@ -288,7 +288,7 @@ class GDL(Environment[Configuration]):
         return np.array(rows, np.int8)
 
     def _things(self, seat: int) -> list[Term]:
-        """Return what the bits of an observation stand for."""
+        """Return the meanings of an observation's bits."""
         if not self.game.hidden:
             return self.game.propositions or []
         role = self.roles[seat]
@@ -296,7 +296,7 @@ class GDL(Environment[Configuration]):
         return seen + [("did", each) for each in self.moves[seat]]
 
     def observation(self, seat: int) -> NDArray[np.int8] | str:
-        """Return what a seat knows of the present state."""
+        """Return a seat's observation of the current state."""
         if not self._bits:
             return self._words(seat)[-LONGEST:]
         true = self.history.known(self.roles[seat]) if self.game.hidden else self.state.true
@@ -331,9 +331,9 @@ class GDL(Environment[Configuration]):
         return Scene(cards=cards, choices=choices, caption=self.text(seat))
 
     def fork(self, seat: int, seed: int) -> Self:
-        """Return a copy; what the seat has not seen is drawn so that it fits what it has seen.
+        """Return a copy in which hidden facts are drawn consistently with the seat's knowledge.
 
-        The draw is random among the moves at each step, not even among all states that fit.
+        Each step is drawn at random among its moves, which is not uniform over consistent states.
 
         Raises:
             DovetailError: none was found in time.
@@ -358,7 +358,7 @@ class GDL(Environment[Configuration]):
         return other
 
     def __deepcopy__(self, memo: Any) -> Self:
-        """Return a copy that shares the rules and the states, neither of which changes."""
+        """Return a copy that shares the rules and the states, which are immutable."""
         other = self._twin()
         other.history = self.history.copy()
         other._rng = random.Random()
@@ -368,12 +368,12 @@ class GDL(Environment[Configuration]):
 
 @lru_cache(maxsize=8)
 def _game(text: str) -> Game:
-    """Return the rules of a text; they never change, so matches share them."""
+    """Return the game of a text; it is immutable, so matches share it."""
     return Game(text)
 
 
 def acting(game: Game, state: State, passes: Sequence[str]) -> list[int]:
-    """Return the seats that have a choice: all but those whose only legal move is a pass."""
+    """Return the seats with a choice: all but those whose only legal move is a pass."""
     return [
         seat
         for seat, role in enumerate(game.roles)
@@ -382,7 +382,7 @@ def acting(game: Game, state: State, passes: Sequence[str]) -> list[int]:
 
 
 def bundled() -> list[str]:
-    """Return the names of the descriptions that come with Dovetail."""
+    """Return the names of the bundled descriptions."""
     folder = resources.files("dovetail_bridges.gdl") / "games"
     return sorted(
         each.name.removesuffix(".kif") for each in folder.iterdir() if each.name.endswith(".kif")
@@ -390,10 +390,10 @@ def bundled() -> list[str]:
 
 
 def rules_of(game: str) -> str:
-    """Return a description that comes with Dovetail.
+    """Return a bundled description.
 
     Raises:
-        DovetailError: there is none of that name; the text lists them.
+        DovetailError: there is none of that name; the text lists the names.
     """
     known = bundled()
     if game not in known:
@@ -406,7 +406,7 @@ def read_file(name: str) -> str:
     """Return the text of a description's file.
 
     Args:
-        name: from the local user, never from a peer.
+        name: the file's name, from the local user, never from a peer.
 
     Raises:
         DovetailError: it cannot be read.
@@ -437,11 +437,11 @@ def _text(options: Configuration, own: type[Configuration]) -> str:
 
 
 def board(true: frozenset[Term], possible: Iterable[Term]) -> list[str]:
-    """Return lines that draw facts of the form (NAME NUMBER NUMBER WORD), if there are any.
+    """Return lines that draw the facts of the form (NAME NUMBER NUMBER WORD).
 
     Args:
-        true: what is true in a state.
-        possible: what can be true in any, which says how large the board is.
+        true: the facts of a state.
+        possible: the possible facts, which determine the size of the board.
 
     >>> fact = ("cell", "1", "1", "x")
     >>> board(frozenset([fact]), [fact, ("cell", "1", "2", "empty")])
@@ -466,7 +466,7 @@ def board(true: frozenset[Term], possible: Iterable[Term]) -> list[str]:
 
 
 def _placed(fact: Term) -> tuple[str, int, int, str] | None:
-    """Return name, row, column and mark of a fact that says what lies where."""
+    """Return the name, row, column and mark of a fact about a board."""
     if not isinstance(fact, tuple) or len(fact) != 4:
         return None
     name, row, column, word = fact

@@ -1,5 +1,4 @@
-"""A game and its states, as a description defines them.  Knows nothing of Dovetail but its
-errors."""
+"""A game and its states as defined by a description; of Dovetail it uses only the errors."""
 
 from __future__ import annotations
 
@@ -16,11 +15,11 @@ from dovetail_bridges.gdl.relations import Fact, Relation
 from dovetail_bridges.gdl.rules import GIVEN, BadRules, Literal, Rule, reachable, read
 
 RANDOM = "random"
-"""The role that plays chance."""
+"""The role of chance."""
 MOST_LISTED = 1 << 16
-"""Moves, or facts of a state, that are listed at most."""
+"""Maximum moves, or facts of a state, that are listed."""
 MOST_TRIED = 150_000
-"""Conditions that are tried at most to find out which moves and facts are possible."""
+"""Maximum conditions tried to find the possible moves and facts."""
 
 
 class NoSuchMove(DovetailError):
@@ -31,7 +30,7 @@ class Game:
     """The rules of a game.
 
     Args:
-        text: in KIF.
+        text: the description in KIF.
 
     Raises:
         NotKIF: the text is not KIF.
@@ -63,13 +62,13 @@ class Game:
         everyone = [each for each in dict.fromkeys(named) if each in facts]
         everyone += sorted(facts - set(everyone), key=order)
         self.chance = RANDOM in everyone
-        """True if a role plays chance."""
+        """True if there is a role of chance."""
         self.roles: list[Term] = [each for each in everyone if each != RANDOM]
-        """The players, in the order of the description."""
+        """The players, in the description's order."""
         self.everyone: list[Term] = everyone
-        """The players and chance, in the order of the description."""
+        """The players and chance, in the description's order."""
         self.hidden = "sees" in defined
-        """True if players see only what `sees` says (GDL-II)."""
+        """True if players have only the percepts of `sees` (GDL-II)."""
         self._first = frozenset(fact[0] for fact in self.facts("init"))
         self.prover.sample = Relation((each,) for each in self._first)
 
@@ -78,7 +77,7 @@ class Game:
         return Game, (self._text,)
 
     def facts(self, name: str) -> set[Fact]:
-        """Return the facts of a relation that is the same in every state.
+        """Return the facts of a relation that is constant over states.
 
         Raises:
             TooLarge: they take too long to work out.
@@ -88,14 +87,14 @@ class Game:
         return set(self.prover.ask(proof, name, *[None] * arity))
 
     def start(self) -> State:
-        """Return the state in which the game begins."""
+        """Return the initial state."""
         return State(self, self._first)
 
     @cached_property
     def moves(self) -> dict[Term, list[Term]] | None:
-        """Every move that each player can ever make: what `input` says, or could become legal.
+        """Every possible move of each player, by `input` or by what could become legal.
 
-        None if these are too many to work out.
+        None if they are too many to derive.
         """
         source = self._listed("input", "legal")
         if source is None:
@@ -110,16 +109,16 @@ class Game:
 
     @cached_property
     def propositions(self) -> list[Term] | None:
-        """Everything that can be true in a state: what `base` says, or what could become true.
+        """Every possible fact of a state, by `base` or by what could become true.
 
-        None if that is too much to work out.
+        None if they are too many to derive.
         """
         source = self._listed("base", "true")
         return None if source is None else sorted((fact[0] for fact in source), key=order)
 
     @cached_property
     def percepts(self) -> dict[Term, list[Term]] | None:
-        """Everything that each player could ever see (GDL-II); None if that is too much."""
+        """Every possible percept of each player (GDL-II); None if they are too many."""
         source = self._listed("", "sees")
         if source is None:
             return None
@@ -132,7 +131,7 @@ class Game:
         return found
 
     def _listed(self, by: str, otherwise: str) -> set[Fact] | None:
-        """Return what a relation lists, or what another could have; None if either is too large."""
+        """Return a relation's facts, or else another's possible facts; None if too many."""
         try:
             listed = self.facts(by) if by in self._levels else None
         except TooLarge:
@@ -144,10 +143,10 @@ class Game:
 
     @cached_property
     def _possible(self) -> Facts | None:
-        """The relations as if everything that was ever true or done stayed so.
+        """The relations as if every fact and move, once possible, remained so.
 
-        Conditions that are negated are dropped unless they always hold or never do, so that nothing
-        possible is missing.  None if that takes more than ``MOST_TRIED`` conditions.
+        Negated conditions are dropped unless they are constant, so that nothing possible is
+        missing. None if that takes more than ``MOST_TRIED`` conditions.
         """
         depends = {name: reachable(self._rules, name) for name in self._levels}
         needed = set().union(*(depends.get(each, ()) for each in ("init", "legal", "next", "sees")))
@@ -177,7 +176,7 @@ class Game:
 
 
 class State:
-    """A state of a game; it never changes."""
+    """An immutable state of a game."""
 
     def __init__(self, game: Game, true: frozenset[Term]) -> None:
         self.game = game
@@ -200,7 +199,7 @@ class State:
 
     @cached_property
     def legal(self) -> dict[Term, list[Term]]:
-        """The legal moves of every role, sorted.
+        """The sorted legal moves of every role.
 
         Raises:
             BadRules: a role has none.
@@ -216,10 +215,10 @@ class State:
         return found
 
     def goal(self, role: Term) -> int:
-        """Return what a player has earned, 0 to 100; 0 if the rules do not say.
+        """Return a player's goal value, 0 to 100; 0 if the rules give none.
 
         Raises:
-            BadRules: they say several numbers, or something else.
+            BadRules: they give several values, or an invalid one.
         """
         values = [value for (value,) in self.game.prover.ask(self._proof(), "goal", role, None)]
         if not values:  # such as at the limit of moves of many descriptions
@@ -233,10 +232,10 @@ class State:
         return int(word)
 
     def after(self, moves: Mapping[Term, Term]) -> tuple[State, dict[Term, list[Term]]]:
-        """Return the next state, and what each player sees of the joint move.
+        """Return the next state, and each player's percepts of the joint move.
 
         Args:
-            moves: of every role, chance among them.
+            moves: the move of every role, including chance.
 
         Raises:
             NoSuchMove: one is missing or not legal.

@@ -1,4 +1,4 @@
-"""The protocol's HTTP: a server for one player, and requests of a game manager."""
+"""HTTP for the protocol: a player's server, and a game manager's requests."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from dovetail_bridges.gdl.kif import LARGEST
 log = logging.getLogger("dovetail.ggp")
 
 SILENCE = 30.0
-"""Seconds that a request may take to arrive."""
+"""Maximum seconds for a request to arrive."""
 AT_ONCE = 64
-"""Connections at a time."""
+"""Maximum connections at a time."""
 TYPE = "text/acl"
 
 
 class Answering(Interface):
-    """The function that answers messages."""
+    """The interface of what answers messages."""
 
     def answer(self, text: str) -> str:
-        """Return the answer to a message; raise DovetailError if it has none."""
+        """Return the answer to a message; raise DovetailError if there is none."""
         ...
 
 
@@ -38,7 +38,7 @@ class Server(ThreadingHTTPServer):
     """Answers the messages of game managers, one at a time.
 
     Args:
-        protocol: what answers.
+        protocol: answers the messages.
         host: the address to listen at.
         port: the port; 0 for any free one.
 
@@ -59,14 +59,14 @@ class Server(ThreadingHTTPServer):
             raise DovetailError(f"cannot listen at {host}:{port}: {error.strerror}") from None
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread; close the connection at once if there are as many as may be."""
+        """Answer in a thread; close the connection at once if there are too many."""
         if not self._room.acquire(blocking=False):
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, and leave room for another."""
+        """Answer a request, then free its place."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -84,7 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.0"
 
     def setup(self) -> None:
-        """Bound the time of the whole request."""
+        """Limit the time of the whole request."""
         super().setup()
         self.rfile = io.BufferedReader(_Until(self.connection, time.monotonic() + SILENCE))
 
@@ -118,14 +118,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Until(io.RawIOBase):
-    """Reads of a socket up to a deadline; its own timeout would bound each read alone."""
+    """A reader with a deadline for all reads; a socket's timeout limits each read separately."""
 
     def __init__(self, link: socket.socket, end: float) -> None:
         self._link = link
         self._end = end
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """Return what is received, as a socket does."""
+        """Return a buffered reader, as a socket's method of this name does."""
         return io.BufferedReader(self)
 
     def readable(self) -> bool:
@@ -152,7 +152,7 @@ def post(address: str, text: str, timeout: float) -> str:
         timeout: seconds for the whole answer.
 
     Raises:
-        DovetailError: there is no answer in time, or it is an error; one line.
+        DovetailError: there is no answer in time, or it is an error.
     """
     url = urllib.parse.urlsplit(address)
     if url.scheme != "http" or not url.hostname:

@@ -15,9 +15,9 @@ from dovetail.protocol.errors import DovetailError
 Term = str | tuple["Term", ...]
 
 LARGEST = 1 << 20
-"""Characters of a text at most."""
+"""Maximum characters of a text."""
 DEEPEST = 100
-"""Parentheses within one another at most."""
+"""Maximum nesting of parentheses."""
 
 _TOKEN = re.compile(r";[^\n]*|\s+|([()])|([^\s();]+)")
 
@@ -30,7 +30,7 @@ def parse(text: str) -> list[Term]:
     """Return the terms of a text, in order.
 
     Raises:
-        NotKIF: a parenthesis is missing, or the text is too long or too deep; the text says where.
+        NotKIF: a parenthesis is missing, or the text is too long or too deep.
 
     >>> parse("(<= (next ?x) (true ?x)) terminal ; a comment")
     [('<=', ('next', '?x'), ('true', '?x')), 'terminal']
@@ -80,7 +80,7 @@ def show(term: Term) -> str:
 
 
 def order(term: Term) -> tuple[object, ...]:
-    """Return a key that sorts terms as a person would: numbers by value, words by letters.
+    """Return a key that sorts terms naturally: numbers by value, words alphabetically.
 
     >>> sorted(["10", "9", "b", ("a",)], key=order)
     ['9', '10', 'b', ('a',)]

@@ -1,4 +1,5 @@
-"""A small game manager: plays a match between players of the General Game Playing protocol."""
+"""A small game manager, which plays matches between players of the General Game Playing
+protocol."""
 
 from __future__ import annotations
 
@@ -19,19 +20,19 @@ from dovetail_bridges.gdl.kif import Term, one, show
 Post = Callable[[str, str, float], str]
 Fault = Literal["random", "forfeit"]
 LATE = 1.0
-"""Seconds beyond the clock that an answer may take on its way."""
+"""Seconds beyond the clock for an answer's transmission."""
 
 
 @dataclass
 class MatchResult:
-    """How a match went."""
+    """The result of a match."""
 
     goals: dict[Term, int]
     """Each player's goal value, 0 to 100."""
     moves: list[list[Term]] = field(default_factory=list)
-    """The joint moves, chance among them, in the order of the roles."""
+    """The joint moves, including chance, in the order of the roles."""
     errors: list[str] = field(default_factory=list)
-    """Errors of players, for each of whom a random legal move was made."""
+    """The players' errors, each of which cost a random legal move."""
 
 
 def play(
@@ -50,18 +51,18 @@ def play(
 
     Args:
         rules: the description, in KIF.
-        players: the address of each role's player, in the order of the description, without chance.
+        players: the address of each role's player, in the description's order, without chance.
         start_clock: seconds before the first move.
-        play_clock: seconds for each move.
-        seed: for chance, and for the moves of players that fail.
-        match: its name; made from the seed if empty.
-        max_steps: joint moves at most.
-        fault: what a late, illegal or missing answer costs: a random legal move is made for the
-            player, or it loses the match, with goal 0 and 100 for the others.
-        send: sends one message; ``post``.
+        play_clock: seconds per move.
+        seed: the seed of chance, and of the moves of failing players.
+        match: the match's name; derived from the seed if empty.
+        max_steps: the maximum number of joint moves.
+        fault: the cost of a late, illegal or missing answer: a random legal move, or the match,
+            with goal 0 for the player and 100 for the others.
+        send: sends a message, as ``post`` does.
 
     Raises:
-        DovetailError: the description is refused, the number of players is wrong, a player does not
+        DovetailError: the description is invalid, the number of players is wrong, a player does not
             accept the match, or it has no end.
     """
     game = Game(rules)

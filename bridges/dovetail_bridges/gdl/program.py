@@ -1,8 +1,8 @@
-"""Evaluation of rules, bottom up: every relation of a group at once, the lowest group first.
+"""Bottom-up evaluation of rules, group by group of mutually dependent relations.
 
-Each rule becomes nested closures, one for each condition: a look into an index, or a test.  Groups
-whose relations depend on themselves are repeated with what is new only (semi-naive evaluation, as
-in Abiteboul, Hull and Vianu, "Foundations of Databases", chapter 13).
+Each rule becomes nested closures, one per condition: an index lookup or a test.  Recursive groups
+are repeated with new facts only (semi-naive evaluation, as in Abiteboul, Hull and Vianu,
+"Foundations of Databases", chapter 13).
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from dovetail_bridges.gdl.rules import Literal, Rule, levels
 Facts = dict[str, Relation]
 Emit = Callable[[Fact], Any]
 Place = list[Term]
-"""The values of a rule's variables, and its constants, by number."""
+"""The values of a rule's variables and constants, by number."""
 Step = Callable[[Facts, Place, Emit], None]
 
 MOST_FACTS = 500_000
-"""Facts of one relation at most."""
+"""Maximum facts of a relation."""
 MOST_ROUNDS = 5_000
-"""Repetitions of a group at most; each can nest terms deeper."""
+"""Maximum repetitions of a group, each of which can nest terms deeper."""
 ADDED = 256
-"""Facts after which it is looked at, too."""
+"""Facts added between two checks of the clock."""
 _NEW = "+"
-"""Stands before the name of a relation for its newest facts; no rule can name it so."""
+"""The prefix of the name of a relation's newest facts, impossible in rules."""
 
 
 class Program:
     """Rules in groups, ready to run.
 
     Args:
-        rules: checked by ``rules.read``.
-        steps: conditions that a run may try; ``budget.MOST_STEPS`` if None.
+        rules: the rules from ``rules.read``.
+        steps: the maximum conditions tried in a run; ``budget.MOST_STEPS`` if None.
     """
 
     def __init__(self, rules: Sequence[Rule], steps: int | None = None) -> None:
@@ -69,11 +69,11 @@ class Program:
         """Derive the relations of some groups, in the order given.
 
         Args:
-            facts: the relations that they depend on; gains theirs.
-            groups: numbers of ``self.groups``, none of which was run with these facts before.
+            facts: the relations that they depend on, to which theirs are added.
+            groups: indices of ``self.groups`` that have not been run with these facts.
 
-        Raises:
-            TooLarge: a relation has too many facts, or it takes too long.
+            Raises:
+                TooLarge: a relation has too many facts, or it takes too long.
         """
         self._left.begin()
         for number in groups:
@@ -117,7 +117,7 @@ class Program:
 def _adding(
     relation: Relation, name: str, left: Budget, old: AbstractSet[Fact] = frozenset()
 ) -> Emit:
-    """Return what adds facts to a relation, except those of ``old``."""
+    """Return a function that adds facts to a relation, except those of ``old``."""
     add, known = relation.add, relation.facts
 
     def emit(fact: Fact) -> None:
@@ -138,12 +138,12 @@ def _too_many(name: str) -> TooLarge:
 
 
 class _Plan:
-    """One rule in the order in which its conditions are tried.
+    """A rule with its conditions in order of evaluation.
 
     Args:
-        rule: what it computes.
-        looks: the looks of the whole program, by shape.
-        left: holds the number of conditions that may still be tried.
+        rule: the rule.
+        looks: the lookups of the whole program, by shape.
+        left: the budget.
         new: the condition that reads only the newest facts, and is tried first.
     """
 
@@ -173,11 +173,11 @@ class _Plan:
             self._step = maker(self._step)
 
     def run(self, facts: Facts, emit: Emit) -> None:
-        """Call ``emit`` with each fact of the head, some perhaps twice."""
+        """Call ``emit`` with each fact of the head, perhaps repeatedly."""
         self._step(facts, self._start.copy(), emit)
 
     def _next(self, left: Sequence[Literal]) -> Literal:
-        """Return a test that is ready, or the condition that leaves the fewest values open."""
+        """Return a test that is ready, or the condition with the fewest open values."""
         for literal in left:
             if literal.negated and literal.variables() <= self._bound:
                 return literal
@@ -244,7 +244,7 @@ class _Plan:
         return absent
 
     def _build(self, term: Term) -> Callable[[Place], Term]:
-        """Return what makes a term from the values of its variables."""
+        """Return a function that builds a term from its variables' values."""
         if isinstance(term, str):
             return itemgetter(self._slot(term))
         if all(isinstance(each, str) for each in term):

@@ -27,9 +27,9 @@ from dovetail_bridges.outcomes import from_returns
 log = logging.getLogger("dovetail.ggp")
 
 MARGIN = 1.0
-"""Seconds of a move's clock that are left for the way back; at most half of the clock."""
+"""Seconds of a move's clock reserved for transmission; at most half of the clock."""
 FORGOTTEN = 60.0
-"""Seconds of silence, or ten moves if that is longer, after which a match counts as given up."""
+"""Seconds of silence, or ten moves if longer, after which a match counts as abandoned."""
 
 
 class _Match:
@@ -49,11 +49,11 @@ class _Match:
         self.steps = 0
 
     def follow(self, arguments: Sequence[Term]) -> None:
-        """Take what the manager says about the last step.
+        """Apply the manager's report of the last step.
 
         Args:
             arguments: the joint move, or nil; in GDL-II the number of the step, the player's own
-                move, and what it saw.
+                move, and its percepts.
 
         Raises:
             DovetailError: a move is not legal here.
@@ -83,13 +83,13 @@ class Protocol:
     """A player's side of the protocol.
 
     Args:
-        agent: who plays; one match at a time.
-        seed: for its choices.
+        agent: the agent, which plays one match at a time.
+        seed: the seed of its choices.
         mode: whether it learns from its matches.
-        name: what INFO says.
-        pool: runs the agent, so that a move is answered in time even if it thinks too long; it must
-            run one task at a time.
-        clock: returns seconds.
+        name: the name in INFO.
+        pool: an executor with one worker for the agent, so that a move is answered in time even if
+            the agent is too slow.
+        clock: returns the time in seconds.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Protocol:
     ) -> None:
         self.name = name
         self.problems = 0
-        """Moves that were drawn at random since the agent failed or was late."""
+        """Moves drawn at random because the agent failed or was late."""
         self._player = LocalAgent(agent, seed, mode)
         self._rng = random.Random(seed)
         self._pool, self._clock = pool, clock
@@ -114,7 +114,7 @@ class Protocol:
         """Return the answer to a message.
 
         Raises:
-            DovetailError: it is not a message of the protocol, or does not fit the match; one line.
+            DovetailError: it is not a message of the protocol, or does not fit the match.
         """
         message = one(text)
         parts = message if isinstance(message, tuple) else (message,)
@@ -203,8 +203,7 @@ class Protocol:
         )
 
     def _run(self, limit: float, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Call the agent, behind whatever it still does; raise TimeoutError after ``limit``
-        seconds."""
+        """Call the agent, after any earlier call; raise TimeoutError after ``limit`` seconds."""
         if self._pool is None:
             return call(*arguments)
         return self._pool.submit(call, *arguments).result(limit)

@@ -1,9 +1,9 @@
-"""Evaluation of rules, top down: what is asked for, and what that needs.
+"""Top-down evaluation of rules: derives only what a question needs.
 
-A call is a relation with some arguments known.  Its answers are kept in a table, so that nothing is
-worked out twice in a state; calls that depend on themselves are repeated until they find nothing
-new (linear tabling: Zhou, Sato and Shen, "Linear Tabling Strategies and Optimizations", TPLP 2008).
-So a relation may depend on its own negation as long as no atom does.
+A call is a relation with some known arguments.  Its answers are kept in a table, so that nothing is
+derived twice in a state.  Recursive calls are repeated until they yield nothing new (linear
+tabling: Zhou, Sato and Shen, "Linear Tabling Strategies and Optimizations", TPLP 2008).  A
+relation may thus depend on its own negation as long as no atom does.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from dovetail_bridges.gdl.relations import Fact, Look, Relation, Shape, Values, 
 from dovetail_bridges.gdl.rules import BadRules, Literal, Rule
 
 FRAMES = 15_000
-"""Python's frames that a proof may use: rules that count to 1,000 need some thousands."""
+"""Maximum Python frames of a proof; rules that count to 1,000 need some thousands."""
 MOST_TABLES = 300_000
-"""Tables that do not depend on the state; beyond, they are made again."""
+"""Maximum tables that do not depend on the state; beyond, they are dropped."""
 MOST_ROUNDS = 2_000
-"""Repetitions of a call that depends on itself at most."""
+"""Maximum repetitions of a recursive call."""
 OPEN = 3.0
-"""Guess of how many values an argument has that a rule leaves open; one that is known divides the
-answers by the root of it."""
+"""The assumed number of values of an open argument; a known one divides the answers by its
+root."""
 FAR = 1 << 60
 
 Place = list[object]
-"""The values of a rule's variables, and its constants, by number; at 0 the table of its head."""
+"""The values of a rule's variables and constants, by number; at 0 the table of its head."""
 
 
 class _Answers:
@@ -44,23 +44,23 @@ class _Answers:
         self.home, self.name = home, name
         self.answers: dict[Values, None] = {}
         self.facts: Relation | None = None
-        """The answers with indexes, once they are complete and looked into."""
+        """The indexed answers, once they are complete and needed."""
         self.complete = False
         self.depth = -1
-        """Its depth among the calls that are being answered; -1 otherwise."""
+        """Its depth among the pending calls; -1 if it is not pending."""
         self.looped = False
         self.low = FAR
-        """The lowest depth that it waits for."""
+        """The lowest depth that it depends on."""
         self.round = -1
 
 
 class Proof:
-    """The facts of a state, and all that has been worked out from them.
+    """The facts of a state, and all that has been derived from them.
 
     Args:
         prover: the rules.
         given: the facts of the state and of the joint move.
-        tables: by what they depend on: nothing, the state, the joint move.
+        tables: the tables that depend on nothing, on the state, and on the joint move.
     """
 
     __slots__ = ("changes", "depth", "facts", "left", "low", "lowest", "open", "round", "tables")
@@ -74,23 +74,24 @@ class Proof:
         self.facts = {**prover.facts, **given}
         self.tables = tables
         self.open: list[_Answers] = []
-        """The tables that are not complete, in the order of their first call."""
+        """The incomplete tables, in the order of their first call."""
         self.depth, self.low, self.lowest = 0, FAR, FAR
         self.round = self.changes = 0
         self.left = prover.budget
 
 
 Step = Callable[[Proof, Place], bool]
-"""Tries the rest of a rule; true if no more answers are needed."""
+"""A function that tries the rest of a rule; it returns True if no more answers are needed."""
 Maker = Callable[[Step], Step]
 
 
 class Prover:
-    """The rules of a game, ready for questions.
+    """The rules of a game, prepared for questions.
 
     Args:
-        rules: checked by ``rules.read``.
-        levels: by relation, 1 if it depends on the state, 2 if on the joint move; otherwise 0.
+        rules: the rules from ``rules.read``.
+        levels: 1 for a relation that depends on the state, 2 for one that depends on the joint
+            move, 0 for others.
     """
 
     def __init__(self, rules: Iterable[Rule], levels: Mapping[str, int]) -> None:
@@ -101,7 +102,7 @@ class Prover:
         self.rules: dict[str, list[Rule]] = {}
         self.looks: dict[Shape, Look] = {}
         self.sample: Relation = Relation()
-        """A state, by which rules are put in order."""
+        """A sample state, by which conditions are ordered."""
         self.fixed: dict[object, _Answers] = {}
         self._calls: dict[tuple[str, tuple[bool, ...]], _Call] = {}
         self._lock = threading.RLock()
@@ -112,14 +113,14 @@ class Prover:
                 self.facts.setdefault(rule.head.relation, Relation()).add(rule.head.atom[1:])
 
     def call(self, relation: str, known: tuple[bool, ...]) -> _Call:
-        """Return the call of a relation of which some arguments are known."""
+        """Return the call of a relation with some known arguments."""
         found = self._calls.get((relation, known))
         if found is None:
             found = self._calls[relation, known] = _Call(self, relation, known)
         return found
 
     def ask(self, proof: Proof, relation: str, *arguments: Term | None) -> list[Values]:
-        """Return the values of the arguments that are None, for which the relation holds.
+        """Return the values of the arguments given as None for which the relation holds.
 
         Raises:
             TooLarge: it takes too long.
@@ -150,7 +151,7 @@ class Prover:
 
 
 class _Call:
-    """A relation with some arguments known: its facts, and its rules in an order that suits."""
+    """A relation with some known arguments: its facts, and its rules in a suitable order."""
 
     def __init__(self, prover: Prover, relation: str, known: tuple[bool, ...]) -> None:
         self.relation = relation
@@ -164,7 +165,7 @@ class _Call:
         self._look = prover.looks.setdefault(shape, Look(shape))
 
     def solve(self, proof: Proof, key: Values) -> _Answers:
-        """Return the table of a call, complete unless the call is being answered already."""
+        """Return a call's table, complete unless the call is pending already."""
         home = proof.tables[self.level]
         name = (self, key)
         table = home.get(name)
@@ -230,7 +231,7 @@ class _Call:
         return table
 
     def _close(self, proof: Proof, at: int, table: _Answers) -> None:
-        """Complete a table and those that waited for it."""
+        """Complete a table and those that depended on it."""
         open_ = proof.open
         proven = table.complete
         for each in open_[at:]:
@@ -244,7 +245,7 @@ class _Call:
 
 
 class _Clause:
-    """One rule for one kind of call, with its conditions in the order in which they are tried."""
+    """A rule for a kind of call, with its conditions in order of evaluation."""
 
     def __init__(self, prover: Prover, rule: Rule, known: tuple[bool, ...]) -> None:
         self._prover = prover
@@ -265,7 +266,7 @@ class _Clause:
         self._step = step
 
     def prove(self, proof: Proof, table: _Answers, key: Values) -> bool:
-        """Add answers to a table; return true if the call is proven and has no others."""
+        """Add answers to a table; return True if the call is proven and has no others."""
         place = self._start.copy()
         place[0] = table
         return self._enter(place, key) and self._step(proof, place)
@@ -298,7 +299,7 @@ class _Clause:
     def _shape(
         self, term: Term, known: list[Term], asked: list[int], here: dict[str, int]
     ) -> Shape:
-        """Return how a term looks at a value; note what is known of it, and what is asked."""
+        """Return the shape of a term for lookups, and record its known and open parts."""
         if isinstance(term, str):
             if not variable(term) or term in self._bound:
                 known.append(term)
@@ -318,7 +319,7 @@ class _Clause:
         return all(map(self._is_bound, term))
 
     def _matching(self, patterns: Sequence[Term]) -> Callable[[Place, Values], bool]:
-        """Return what assigns the variables of patterns so that they equal values, if it can."""
+        """Return a function that assigns patterns' variables to match values, if possible."""
         known: list[Term] = []
         asked: list[int] = []
         here: dict[str, int] = {}
@@ -380,7 +381,7 @@ class _Clause:
         return self._matching(patterns)
 
     def _cost(self, literal: Literal) -> float:
-        """Guess how many ways a condition leaves; infinite for a test that is not ready."""
+        """Estimate a condition's number of answers; infinite for a test that is not ready."""
         loose = literal.variables() - self._bound
         if literal.negated:
             return FAR if loose else -1.0
@@ -401,7 +402,7 @@ class _Clause:
         return sum(map(len, index.values())) / len(index)
 
     def _peek(self, term: Term, known: list[Term], here: dict[str, int]) -> Shape:
-        """Return the shape of a term without taking slots for its variables."""
+        """Return the shape of a term without allocating its variables."""
         if self._is_bound(term):
             return None
         if isinstance(term, str):
@@ -541,13 +542,13 @@ class _Clause:
         return maker
 
     def _build(self, term: Term) -> Callable[[Place], object]:
-        """Return what makes a term from the values of its variables."""
+        """Return a function that builds a term from its variables' values."""
         if isinstance(term, str):
             return itemgetter(self._slot(term))
         return self._values(term)
 
     def _values(self, terms: Sequence[Term]) -> Callable[[Place], Fact]:
-        """Return what makes a tuple of terms from the values of their variables."""
+        """Return a function that builds a tuple of terms from their variables' values."""
         if all(isinstance(each, str) for each in terms):
             slots = [self._slot(each) for each in terms]
             if not slots:

@@ -1,4 +1,4 @@
-"""Relations: sets of facts with an index for each way in which rules look them up."""
+"""Relations: sets of facts, with an index for each kind of lookup."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from dovetail_bridges.gdl.kif import Term
 Fact = tuple[Term, ...]
 Values = tuple[Term, ...]
 Shape = tuple["Shape", ...] | int | None
-"""How a literal looks at a fact: a tuple of shapes by position; ``None`` at a place whose value is
-known; a number at a place whose value is asked for, equal numbers standing for equal values."""
+"""The shape of a lookup: a tuple of shapes by position, ``None`` for a known value, or a number for
+a value asked for, with equal numbers for equal values."""
 Entry = Callable[[Fact], tuple[Values, Values] | None]
 
 
 class Look:
-    """A way in which rules look at the facts of a relation; compared by identity."""
+    """A kind of lookup in a relation, compared by identity."""
 
     __slots__ = ("entry", "shape")
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.entry = _entry(shape)
-        """Takes a fact apart into the values known and asked for; None for a fact of another
-        shape."""
+        """Splits a fact into the known values and those asked for; None for another shape."""
 
 
 class Relation:
-    """The facts of one relation, without its name."""
+    """The facts of a relation, without its name."""
 
     __slots__ = ("_indexes", "facts")
 
@@ -48,7 +47,7 @@ class Relation:
         return True
 
     def index(self, look: Look) -> dict[Values, list[Values]]:
-        """Return the values asked for, by the values known."""
+        """Return the values asked for, by the known values."""
         found = self._indexes.get(look)
         if found is None:
             found = self._indexes[look] = {}
@@ -104,7 +103,7 @@ def _flat(shape: tuple[int | None, ...]) -> Entry:
 
 
 def take(shape: Shape, term: Term, known: list[Term], asked: dict[int, Term]) -> bool:
-    """Note the values of a term that are known and asked for; return whether the shape fits."""
+    """Record a term's known values and those asked for; return whether the shape fits."""
     if shape is None:
         known.append(term)
         return True

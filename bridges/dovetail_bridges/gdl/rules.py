@@ -1,8 +1,8 @@
-"""Rules of a game description: read from KIF, and checked before they are evaluated.
+"""Rules of a game description, read from KIF and checked.
 
 A rule is safe if each variable of its head, of ``not`` and of ``distinct`` occurs in a positive
-literal.  A description has one meaning if no atom depends on its own negation, too (the
-specification's section 3), which ``prover`` finds out as it evaluates.
+literal.  A description must also have no atom that depends on its own negation (section 3 of the
+specification), which ``prover`` checks during evaluation.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ ARITY = {
 }
 """The number of arguments of GDL's own relations."""
 GIVEN = {"true", "does"}
-"""Relations that a state and a joint move give; rules read them only."""
+"""Relations given by a state and a joint move, which rules only read."""
 MOST_ALTERNATIVES = 1000
-"""Rules that the ``or`` of one rule can become."""
+"""Maximum rules that the ``or`` of one rule can expand to."""
 
 
 class BadRules(DovetailError):
@@ -51,8 +51,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A head that holds where all conditions hold.  ``distinct`` is a negated relation of that
-    name."""
+    """A head that holds where all conditions do; ``distinct`` is a negated relation."""
 
     head: Literal
     body: tuple[Literal, ...] = ()
@@ -65,7 +64,7 @@ class Rule:
 
 
 def read(text: str) -> list[Rule]:
-    """Return the rules of a description, checked; facts are rules without conditions.
+    """Return the checked rules of a description; facts are rules without conditions.
 
     Raises:
         NotKIF: the text is not KIF.
@@ -157,7 +156,7 @@ def _check_safe(rule: Rule) -> None:
 
 
 def levels(rules: Iterable[Rule]) -> list[set[str]]:
-    """Return the relations in groups that depend on one another, the lowest group first.
+    """Return the groups of mutually dependent relations, the lowest first.
 
     Raises:
         BadRules: a relation depends on its own negation.
@@ -182,7 +181,7 @@ def levels(rules: Iterable[Rule]) -> list[set[str]]:
 
 
 def reachable(rules: Iterable[Rule], start: str) -> set[str]:
-    """Return the relations that one depends on, itself among them."""
+    """Return the relations that one depends on, including itself."""
     needs: dict[str, set[str]] = {}
     for rule in rules:
         mine = needs.setdefault(rule.head.relation, set())
@@ -197,8 +196,7 @@ def reachable(rules: Iterable[Rule], start: str) -> set[str]:
 
 
 def _components(needs: dict[str, set[str]]) -> list[set[str]]:
-    """Return the strongly connected components, what is needed first (Tarjan, without
-    recursion)."""
+    """Return the strongly connected components, dependencies first (Tarjan, iterative)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

@@ -25,7 +25,7 @@ ENGINES = {
 }
 """Commands of engines in Debian."""
 MARGIN = 0.2
-"""Seconds of the clock that are not the engine's."""
+"""Seconds of the clock withheld from the engine."""
 LONG = 3600.0
 """Seconds for a move without a clock."""
 
@@ -114,8 +114,8 @@ class Gtp(Agent[GtpParameters]):
         self._stones = (frozenset(), frozenset())
 
     def _follow(self, gtp: GtpEngine, position: Position, other: int) -> None:
-        """Tell the engine the other's move since its own, or the whole position if that does not
-        explain it."""
+        """Send the engine the opponent's move, or the whole position if that does not explain
+        it."""
         size = position.size
         if position.stones == self._stones:
             if any(self._stones):
@@ -133,7 +133,7 @@ class Gtp(Agent[GtpParameters]):
                 gtp.ask(f"play {COLORS[seat]} {vertex(point, size)}")
 
     def _started(self) -> GtpEngine:
-        """Return the engine; start it, again if it died."""
+        """Return the engine, after starting or restarting it if need be."""
         if self._gtp is not None and self._gtp.engine.alive:
             return self._gtp
         self.cleanup()

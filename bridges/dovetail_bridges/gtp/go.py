@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from dovetail.protocol.errors import DovetailError
 
 COLUMNS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
-"""The letters of columns; I is left out."""
+"""The letters of columns, without I."""
 COLORS = ("B", "W")
-"""By seat."""
+"""The colours by seat."""
 ROW = re.compile(r"^\s*\d+ ([+XO]+)\s*$", re.MULTILINE)
 KOMI = re.compile(r"komi=(-?[\d.]+(?:e-?\d+)?)")
 
 
 class Position:
-    """A position as OpenSpiel's text has it.
+    """A position from OpenSpiel's text.
 
     Raises:
-        DovetailError: there is no board in it.
+        DovetailError: the text has no board.
     """
 
     def __init__(self, text: str) -> None:
@@ -36,7 +36,7 @@ class Position:
         """The points with stones, by seat."""
 
     def _points(self, rows: Sequence[str], stone: str) -> list[int]:
-        """Points are numbered from the lowest row, as actions are."""
+        """Return the points with a stone, numbered from the lowest row like actions."""
         return [
             row * self.size + column
             for row, line in enumerate(reversed(rows))
@@ -90,7 +90,7 @@ def handicap(stones: int, size: int) -> list[str]:
 
 
 def neighbours(point: int, size: int) -> list[int]:
-    """Return the points beside a point."""
+    """Return the adjacent points."""
     row, column = divmod(point, size)
     found = []
     for down, right in ((-1, 0), (1, 0), (0, -1), (0, 1)):
@@ -102,7 +102,7 @@ def neighbours(point: int, size: int) -> list[int]:
 def played(
     stones: tuple[frozenset[int], frozenset[int]], seat: int, action: int, size: int
 ) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the stones after a move of ``seat``, captures taken off."""
+    """Return the stones after a move of ``seat``, without captured ones."""
     if action == size * size:
         return stones
     mine, theirs = set(stones[seat]) | {action}, set(stones[1 - seat])
@@ -134,8 +134,8 @@ def _group(point: int, own: set[int], others: set[int], size: int) -> tuple[set[
 
 
 def score(position: Position, komi: float) -> float:
-    """Return Black's lead by area: stones, and empty points that touch one colour alone; every
-    stone counts as alive."""
+    """Return Black's lead in area scoring, with every stone alive: stones, and empty points next to
+    only one colour."""
     size = position.size
     black, white = position.stones
     lead = float(len(black) - len(white))

@@ -9,7 +9,7 @@ from dovetail.protocol.errors import DovetailError, Forfeit
 from dovetail_bridges.engine import Engine
 
 PROMPT = 20.0
-"""Seconds for every command but ``genmove``, if the decision has more."""
+"""Maximum seconds for any command but ``genmove``."""
 
 
 class GtpEngine:
@@ -22,7 +22,7 @@ class GtpEngine:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.deadline = math.inf
-        """When all commands of a decision must have been answered, by the monotonic clock."""
+        """The monotonic time by which all commands of a decision must be answered."""
         if self.ask("protocol_version").strip() not in ("2", ""):
             raise DovetailError(f"{engine.name} does not speak GTP version 2")
 
@@ -30,7 +30,7 @@ class GtpEngine:
         """Send a command; return the text of its answer.
 
         Raises:
-            DovetailError: the engine refuses it, is too slow, or has ended; after the last two it
+            DovetailError: the engine refuses it, is too slow, or has exited; after the last two it
                 is gone.
         """
         answer: list[str] = []

@@ -21,7 +21,7 @@ from dovetail_bridges.gtp.go import COLORS, Position, action, handicap, played, 
 NUMBER = re.compile(r"[0-9]{1,12}")
 SIZES = range(2, 20)
 SHARE = 30
-"""The part of the remaining time that a move may take."""
+"""A move may take the SHARE-th part of the remaining time."""
 ANALYSES = (
     "dboard/Values of the agent/dovetail-values",
     "plist/Stones that count/final_status_list alive",
@@ -32,7 +32,7 @@ ANALYSES = (
 
 
 class CommandRefused(DovetailError):
-    """A command that gets ``?``."""
+    """A command that is answered with ``?``."""
 
 
 class Front:
@@ -40,9 +40,9 @@ class Front:
 
     Args:
         agent: the agent that plays Go.
-        size: the board's size at first.
-        komi: the komi at first.
-        seed: for the agent's random choices.
+        size: the initial size of the board.
+        komi: the initial komi.
+        seed: the seed of the agent's random choices.
     """
 
     def __init__(self, agent: Agent, size: int = 19, komi: float = 7.5, seed: int = 0) -> None:
@@ -80,8 +80,7 @@ class Front:
         self._set_up(size, komi)
 
     def handle(self, line: str) -> str | None:
-        """Return the answer to a line, with the empty line that ends it; None if the line says
-        nothing."""
+        """Return the answer to a line, with its empty last line; None for an empty line."""
         text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", line).replace("\t", " ").partition("#")[0]
         words = text.split()
         if not words:
@@ -154,7 +153,7 @@ class Front:
         return COLORS.index(color)
 
     def _turn(self, seat: int) -> None:
-        """Give the move to the other side, as in a handicap: the side to move passes."""
+        """Pass if need be so that ``seat`` is to move, as after a handicap."""
         state = self._board.state
         if not state.is_terminal() and state.current_player() != seat:
             self._apply(self._size * self._size)
@@ -166,8 +165,7 @@ class Front:
         self._played.append(chosen)
 
     def _begin_again(self, seat: int) -> None:
-        """Put the same stones on a fresh board, where nothing that was played before forbids a
-        move of ``seat``."""
+        """Put the same stones on a fresh board, on which no earlier position forbids a move."""
         black, white = Position(self._board.text()).stones
         nothing = self._size * self._size
         played: list[int] = []
@@ -265,7 +263,7 @@ class Front:
         return " ".join(vertex(each, self._size) for each in sorted(black | white))
 
     def _values(self, _: Sequence[str]) -> str:
-        """Return what the agent's last answer expects of each point, as rows for GoGui."""
+        """Return the values of all points in the agent's last thoughts, as rows for GoGui."""
         rows = []
         for row in reversed(range(self._size)):
             found = [self._seated.value(row * self._size + each) for each in range(self._size)]
@@ -299,33 +297,33 @@ class Clocks:
     """The time of both sides: main time, then periods for a number of stones (Canadian byo-yomi).
 
     Args:
-        main: seconds of main time.
-        more: seconds of a period afterwards.
+        main: main time in seconds.
+        more: seconds of each later period.
         stones: moves in a period; with 0 and a positive ``more`` there is no limit.
     """
 
     def __init__(self, main: int = 0, more: int = 0, stones: int = 0) -> None:
         self._main, self._more, self._stones = main, more, stones
         self.left: dict[int, tuple[float, int]] = {}
-        """By seat, seconds, and the stones that they are for; 0 in main time."""
+        """The seconds left, and the stones they are for (0 in main time), by seat."""
         self.begin()
 
     def begin(self) -> None:
-        """Begin a game."""
+        """Start a game."""
         self.left = {}
         if self._stones or (self._main and not self._more):
             whole = (float(self._main), 0) if self._main else (float(self._more), self._stones)
             self.left = {0: whole, 1: whole}
 
     def of(self, seat: int) -> Clock | None:
-        """Return what a seat may use for a move; None without a limit."""
+        """Return a seat's clock for a move; None without a limit."""
         if seat not in self.left:
             return None
         seconds, stones = self.left[seat]
         return Clock(decision=seconds / (stones or SHARE), left=seconds)
 
     def spend(self, seat: int, seconds: float) -> None:
-        """Take the time of a move; the controller may say better."""
+        """Subtract the time of a move, until the controller sets another."""
         if seat not in self.left:
             return
         left, stones = self.left[seat]

@@ -1,8 +1,8 @@
 """Recorded games as a dataset for offline learning, in Minari's format.
 
-A dataset has one agent's view: a step is a decision of the agent, and its reward is what the seat
-earned up to its next decision, as in our Gymnasium environments.  Actions that the broker chose, in
-an opening or for a late or illegal answer, are not steps.  A forfeit's reward is in the last step.
+A dataset has one agent's view: a step is a decision of the agent, and its reward is the sum up to
+the next decision, as in our Gymnasium environments.  Actions chosen by the broker, in an opening or
+for a late or illegal answer, are not steps.  A forfeit's reward is in the last step.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     import minari
 
 LARGEST = 4 << 30
-"""Bytes of a dataset at most: Minari takes it as a whole."""
+"""Maximum bytes of a dataset, which Minari processes as a whole."""
 ENVIRONMENT = "dovetail_bridges.gymnasium.to_gymnasium:DovetailEnv"
 
 
 def create(
     name: str, agent: str, games: Iterable[tuple[EpisodeRecord, int]]
 ) -> minari.MinariDataset:
-    """Write a dataset where Minari keeps them (``MINARI_DATASETS_PATH``).
+    """Write a dataset to Minari's folder (``MINARI_DATASETS_PATH``).
 
     Args:
-        name: such as ``connect-four/td-v0``; there must be none yet.
-        agent: its name, for the description.
-        games: recorded episodes, each with the agent's seat; those in which it never acted are left
-            out.
+        name: a new name such as ``connect-four/td-v0``.
+        agent: the agent's name, for the description.
+        games: recorded episodes, each with the agent's seat; those in which it never acted are
+            skipped.
 
     Raises:
         DovetailError: there are no games in which it acted, they are of several environments or
@@ -108,7 +108,7 @@ def create(
 
 
 def _spaces(spec: Spec, seat: int) -> tuple[spaces.Space, spaces.Space]:
-    """Return the spaces of a seat's observations and actions."""
+    """Return a seat's observation and action spaces."""
     return (
         spec.observation_space(seat),
         spec.action_space(seat),
@@ -116,7 +116,7 @@ def _spaces(spec: Spec, seat: int) -> tuple[spaces.Space, spaces.Space]:
 
 
 def _spec(record: EpisodeRecord, seat: int) -> Any:
-    """Return what ``dataset.recover_environment()`` makes: the game against random agents."""
+    """Return the spec for ``dataset.recover_environment()``: the game against random agents."""
     from gymnasium.envs.registration import EnvSpec
 
     return EnvSpec(
@@ -128,7 +128,7 @@ def _spec(record: EpisodeRecord, seat: int) -> Any:
 
 
 def _episode(record: EpisodeRecord, seat: int, spec: Spec) -> dict[str, Any] | None:
-    """Return an episode as Minari takes it, None if the seat never acted.
+    """Return an episode in Minari's form; None if the seat never acted.
 
     It has n steps, and n + 1 observations and action masks.
     """
@@ -179,7 +179,7 @@ def _episode(record: EpisodeRecord, seat: int, spec: Spec) -> dict[str, Any] | N
 
 
 def _bytes(episode: dict[str, Any]) -> int:
-    """Return how many bytes a step of an episode takes, about."""
+    """Return the approximate bytes per step of an episode."""
     masks = (episode["infos"] or {}).get("action_mask")
     row = 0 if masks is None else masks[0].nbytes
     return len(pickle.dumps((episode["observations"], episode["actions"]))) // len(
@@ -188,8 +188,7 @@ def _bytes(episode: dict[str, Any]) -> int:
 
 
 def _columns(space: spaces.Space, values: Sequence[Any]) -> Any:
-    """Return values of a space as Minari takes them: a column of values for each part of the
-    space."""
+    """Return values of a space in Minari's form: a column for each part of the space."""
     match space:
         case spaces.Dict():
             return {

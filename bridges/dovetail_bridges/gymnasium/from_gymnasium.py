@@ -1,4 +1,4 @@
-"""An environment of Gymnasium as one of ours."""
+"""Gymnasium's environments as environments of Dovetail."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def no_module(kind: type[Environment], configuration: Any) -> None:
     """Refuse an id that names a module, unless the local user gave it.
 
     Raises:
-        DovetailError: it came over the wire; what a peer names is never imported.
+        DovetailError: it came over the wire; modules named by peers are never imported.
     """
     text: str = configuration.id
     if ":" in text and text != local(kind, "id"):
@@ -65,11 +65,11 @@ def no_module(kind: type[Environment], configuration: Any) -> None:
 
 
 class Gymnasium(Foreign[Options]):
-    """Any environment that is registered with Gymnasium, as a game with one seat.
+    """Any environment registered with Gymnasium, as a game with one seat.
 
-    Its time limit truncates; observations are copied.  Other programs name ids that are registered
-    here; an id of the form ``module:id`` imports the module and must come from the local user, as
-    must wrappers and arguments that name files.
+    Its time limit truncates; observations are copied.  Other programs can use registered ids; an id
+    of the form ``module:id`` imports the module, and is reserved for the local user, as are
+    wrappers and arguments that name files.
     """
 
     name = "gymnasium"
@@ -121,7 +121,7 @@ class Gymnasium(Foreign[Options]):
         )
 
     def _wrapped(self, name: str) -> Any:
-        """Return the environment in a wrapper."""
+        """Return the environment inside a wrapper."""
         from dovetail.peer import plugins
 
         if name not in (local(type(self), "wrappers") or ()):
@@ -140,7 +140,7 @@ class Gymnasium(Foreign[Options]):
             ) from error
 
     def _keyed(self) -> Any:
-        """Return the environment without the keys that are ignored, and with others renamed."""
+        """Return the environment with keys of its observations dropped and renamed."""
         options, space = self.configuration, self.env.observation_space
         if not (options.ignore or options.rename):
             return self.env
@@ -184,7 +184,7 @@ class Gymnasium(Foreign[Options]):
         return conversion.from_value(self._observations, observation, self.env.observation_space)
 
     def text(self, seat: int | None = None) -> str:
-        """Return what the environment renders as text, if it does."""
+        """Return the environment's rendering as text, if it has one."""
         if not self._renders:
             return ""
         drawn = self.env.render()

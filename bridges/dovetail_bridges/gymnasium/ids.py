@@ -7,9 +7,9 @@ from importlib.metadata import entry_points
 from dovetail.peer import registry
 
 VERSIONS: dict[str, int] = {}
-"""The version in a game's id; 1 if it is not here.  Raise it when the rules change."""
+"""The version in a game's id, by default 1, to be raised when the rules change."""
 FOREIGN = "dovetail_bridges."
-"""Environments of these modules come from other libraries; they are not handed back."""
+"""The prefix of modules whose environments come from other libraries, and are not offered back."""
 
 
 def ids() -> dict[str, str]:

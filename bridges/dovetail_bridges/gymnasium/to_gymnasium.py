@@ -30,15 +30,15 @@ class DovetailEnv(gymnasium.Env):
         opponent: the agents of the other seats: a name or class, an ``Agent``, an ``Opponent``, or
             a list with one for each.
         seat: this seat's number, or ``"alternate"`` to take the next seat in each episode.
-        configuration: options of the environment.
-        illegal: what an illegal action does: end the episode with the forfeit's reward, play a
-            random legal action instead, end it as truncated, or raise IllegalAction.
+        configuration: the environment's options.
+        illegal: the effect of an illegal action: the forfeit's reward, a random legal action
+            instead, truncation, or the exception IllegalAction.
         mode: whether the opponents may learn.
         connect: a broker's address; None plays in this program.
         token: the broker's access token.
         max_turns: truncate episodes after this many turns of all seats.
         patience: seconds to wait for the game and the opponents.
-        register: what parameters may name, as ``dovetail agent --register`` takes it.
+        register: objects that parameters may name, as for ``dovetail agent --register``.
         render_mode: ``ansi`` returns the position as text from ``render``, ``human`` prints it.
 
     Raises:
@@ -81,7 +81,7 @@ class DovetailEnv(gymnasium.Env):
             "render_mode": render_mode,
         }
         self._actions_taken: list[Any] | None = None
-        """Those of the present episode; None before the first."""
+        """The actions of the current episode; None before the first."""
         self._sitting = sit(
             game,
             opponent,
@@ -116,7 +116,7 @@ class DovetailEnv(gymnasium.Env):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode; a seed begins those of a Dovetail run with that master seed."""
+        """Start an episode; a seed starts the series of a run with that master seed."""
         super().reset(seed=seed)
         master = seed
         if master is None and not self._seeded:
@@ -128,7 +128,7 @@ class DovetailEnv(gymnasium.Env):
         return self._observed(observation), self._described(info)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Act, and let the others act up to this seat's next decision."""
+        """Act, and let the others act until this seat's next decision."""
         answer = conversion.from_value(self._actions, action)
         observation, reward, terminated, truncated, info = self._sitting.step(answer)
         if self._actions_taken is not None:
@@ -137,7 +137,7 @@ class DovetailEnv(gymnasium.Env):
         return self._observed(observation), reward, terminated, truncated, described
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return the mask of the present decision, as MaskablePPO asks for it: bool, shape (n,)."""
+        """Return the mask of the current decision in MaskablePPO's form: bool, shape (n,)."""
         if self._mask is None:
             raise DovetailError("the actions of this game are not numbers; there is no mask")
         return self._mask.astype(bool)
@@ -155,8 +155,7 @@ class DovetailEnv(gymnasium.Env):
         self._sitting.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what copies and pickles are made of: the episode is played again, to the same
-        position."""
+        """Return the recipe for copies and pickles, which replay the episode."""
         if self._made["connect"] is not None or self._made["mode"] == "learn":
             raise DovetailError(
                 "an environment at a broker, or whose opponents learn, cannot be copied or "
@@ -167,7 +166,7 @@ class DovetailEnv(gymnasium.Env):
         return _again, (type(self), self._made, random, position)
 
     def _follow(self, place: tuple[int, int], actions: list[Any], seen: Any) -> None:
-        """Play an episode again, up to a position in which the seat sees ``seen``."""
+        """Replay an episode, up to a position in which the seat observes ``seen``."""
         observation, info = self._sitting.seek(*place)
         self._observed(observation)
         for action in actions:

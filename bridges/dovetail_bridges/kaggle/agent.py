@@ -14,7 +14,7 @@ from dovetail_bridges.kaggle import views
 from dovetail_bridges.kaggle.process import Process
 
 START = 60.0
-"""Seconds in which a file must have been run."""
+"""Maximum seconds for running a file."""
 
 
 class KaggleParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,11 +36,11 @@ class KaggleParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Kaggle(Agent[KaggleParameters]):
-    """Seats an agent file that was written for Kaggle's environments; their package is not needed.
+    """Seats an agent file written for Kaggle's environments; their package is not needed.
 
-    The file runs in its own process, which is not a sandbox: it can do what its user can.  Only
-    files that the program's own user registered are run.  Each episode runs the file again, as
-    Kaggle does.  Connect Four looks as in connectx; other games as in Kaggle's OpenSpiel games.
+    The file runs in its own process, which is not a sandbox: it can do anything its user can.  Only
+    files registered by the program's user are run.  Each episode runs the file again, as Kaggle
+    does.  Connect Four is observed as in connectx, other games as in Kaggle's OpenSpiel games.
 
     Raises:
         DovetailError: there is no such registered file, or it cannot be run.

@@ -1,4 +1,4 @@
-"""An environment of Kaggle as one of ours."""
+"""Kaggle's environments as environments of Dovetail."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from dovetail_bridges.foreign_calls import ForeignCalls
 from dovetail_bridges.outcomes import from_returns
 
 LONGEST = 1 << 20
-"""Characters of an observation or action as text."""
+"""Maximum characters of an observation or action as text."""
 SEEDS = ("seed", "randomSeed")
-"""Names of an environment's seed in its configuration."""
+"""Names of the seed in an environment's configuration."""
 COUNTS = ("columns", "signs", "banditCount")
-"""Names in a configuration of the number of actions, where the schema of actions has no maximum."""
+"""Names of the number of actions in a configuration, for schemas of actions without a maximum."""
 FAULTS = ("INVALID", "ERROR", "TIMEOUT")
 
 
@@ -51,8 +51,8 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
 class KaggleEnvironment(Environment[Options]):
     """Any environment of the package kaggle-environments; its agents are the seats.
 
-    An observation is JSON, with what Kaggle shows that agent.  The run's clock replaces Kaggle's
-    time limits.  An action that Kaggle calls invalid is refused, with the position as before.
+    An observation is JSON with the agent's view in Kaggle.  The run's clock replaces Kaggle's time
+    limits.  An action that Kaggle finds invalid is refused, and the position stays.
     """
 
     name = "kaggle"
@@ -85,7 +85,7 @@ class KaggleEnvironment(Environment[Options]):
         )
 
     def _made(self, seed: Mapping[str, int]) -> Any:
-        """Return Kaggle's environment, with a seed by its name in the configuration."""
+        """Return Kaggle's environment, with a seed in its configuration."""
         options = self.configuration
         given = {**options.arguments, **seed}
         try:
@@ -119,7 +119,7 @@ class KaggleEnvironment(Environment[Options]):
         return self._turn(self._earned())
 
     def _written(self, action: Any, seat: int) -> Any:
-        """Return an action as Kaggle takes it.
+        """Return an action in Kaggle's form.
 
         Raises:
             IllegalAction: a text is not JSON.
@@ -132,7 +132,7 @@ class KaggleEnvironment(Environment[Options]):
             raise IllegalAction(f"{action!r:.40} is not JSON", seat) from None
 
     def _earned(self) -> list[float]:
-        """Return what each seat earned: Kaggle's rewards are totals so far."""
+        """Return each seat's reward, as the difference of Kaggle's totals."""
         found = []
         for seat, state in enumerate(self.env.state):
             total = state.reward
@@ -158,13 +158,13 @@ class KaggleEnvironment(Environment[Options]):
         return Turn(to_act=active, seats=views)
 
     def _shown(self, seat: int) -> dict[str, Any]:
-        """Return what Kaggle shows an agent."""
+        """Return an agent's view in Kaggle."""
         state = self.env.state
         schema = self.env.specification.observation
         return shown(schema, state[seat].observation, state[0].observation)
 
     def text(self, seat: int | None = None) -> str:
-        """Return what Kaggle draws as text; a seat's own observation where it draws none."""
+        """Return Kaggle's rendering as text, or by default the seat's observation."""
         if seat is not None:
             return as_json(self._shown(seat))
         with suppress(Exception):  # some draw only in a browser
@@ -172,7 +172,7 @@ class KaggleEnvironment(Environment[Options]):
         return ""
 
     def fork(self, seat: int, seed: int) -> KaggleEnvironment:
-        """Refuse: what is hidden from a seat cannot be drawn again.
+        """Refuse to fork, since hidden information cannot be sampled.
 
         Raises:
             NoLookahead: always.
@@ -183,9 +183,9 @@ class KaggleEnvironment(Environment[Options]):
 def shown(
     schema: Mapping[str, Any], own: Mapping[str, Any], first: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return an agent's observation: its own fields and the shared ones of the first, none hidden.
+    """Return an agent's observation: its own fields and the first agent's shared ones, none hidden.
 
-    Fields that only the first agent has and that are not marked as shared are its own secrets.
+    Fields of only the first agent that are not marked as shared are that agent's secrets.
 
     >>> schema = {"board": {"shared": True}, "hand": {}, "log": {"hidden": True}}
     >>> shown(schema, {"hand": 2, "log": 0}, {"board": [0], "hand": 1, "log": 9, "secret": 3})
@@ -211,7 +211,7 @@ def _marked(schema: Mapping[str, Any], key: str, mark: str) -> bool:
 def _actions(
     schema: Mapping[str, Any], configuration: Mapping[str, Any]
 ) -> tuple[list[Any] | None, spaces.Space]:
-    """Return the names of the actions, if they have any, and their space."""
+    """Return the names of the actions, if any, and their space."""
     if schema.get("enum"):
         return list(schema["enum"]), spaces.Discrete(len(schema["enum"]))
     low, high = schema.get("minimum", 0), schema.get("maximum")

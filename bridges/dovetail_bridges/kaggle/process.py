@@ -1,5 +1,4 @@
-"""The process that runs an agent file: JSON there and back, with a limit on its time and its
-answers."""
+"""The process of an agent file: JSON in both directions, with limits on time and answers."""
 
 from __future__ import annotations
 
@@ -33,11 +32,11 @@ class Process(Child):
         super().__init__([sys.executable, "-u", script, str(file)], file.name, log.warning)
 
     def ask(self, message: Any, timeout: float) -> Any:
-        """Send a message; return what the program answers.
+        """Send a message; return the answer.
 
         Raises:
-            DovetailError: the program reports an error, has ended, does not answer in time, or does
-                not answer in JSON; after the last three it is gone.
+            DovetailError: the program reports an error, has exited, does not answer in time, or
+                does not answer in JSON; after the last three it is gone.
         """
         self.say(jsontext.write(message))
         line = self.until(lambda _: True, timeout)

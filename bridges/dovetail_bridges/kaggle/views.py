@@ -1,4 +1,4 @@
-"""Observations in the form that Kaggle's agent files expect."""
+"""Observations in the form expected by Kaggle's agent files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dovetail.protocol.scenes import Scene
 from dovetail.protocol.tensors import nested
 
 OVERAGE = 60.0
-"""Seconds of ``remainingOverageTime`` where the run has no such limit."""
+"""Seconds of ``remainingOverageTime`` for runs without such a limit."""
 
 
 def view(decision: Decision, in_a_row: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return observation and configuration.
+    """Return the observation and the configuration.
 
-    Connect Four looks as in ``connectx``; every game also has the keys of Kaggle's OpenSpiel games,
+    Connect Four has the keys of ``connectx``; every game has those of Kaggle's OpenSpiel games,
     except ``serializedGameAndState``.
     """
     clock = decision.clock
@@ -58,7 +58,7 @@ def view(decision: Decision, in_a_row: int) -> tuple[dict[str, Any], dict[str, A
 
 
 def action(answer: Any) -> Any:
-    """Return the action in an answer; the agents of OpenSpiel's games wrap it."""
+    """Return the action in an answer, which agents for OpenSpiel's games wrap."""
     return answer["submission"] if isinstance(answer, dict) and "submission" in answer else answer
 
 

@@ -1,11 +1,10 @@
 """The program that runs an agent file: one line of JSON in, one line out.
 
-Usage: python worker.py FILE.  It stands alone, so that the file finds nothing of Dovetail in its
-    way.
+Usage: python worker.py FILE.  It imports nothing of Dovetail, which could get in the file's way.
 
 ``{"reset": true}`` runs the file in a fresh namespace, as Kaggle does for each episode, and
-``{"observation": ..., "configuration": ...}`` calls the last callable that the file defined.  An
-answer is ``{"ok": value}`` or ``{"error": text}``.  What the file prints goes to stderr.
+``{"observation": ..., "configuration": ...}`` calls the last callable defined by the file.  An
+answer is ``{"ok": value}`` or ``{"error": text}``.  The file's output goes to stderr.
 """
 
 import json
@@ -17,11 +16,11 @@ from collections.abc import Callable
 from typing import Any
 
 LARGEST = 64 << 20
-"""Characters of an agent file at most: some have their weights in them."""
+"""Maximum characters of an agent file, which can contain weights."""
 
 
 class Struct(dict):  # type: ignore[type-arg]
-    """A dictionary whose keys are attributes, too."""
+    """A dictionary with attribute access."""
 
     def __init__(self, **entries: Any) -> None:
         super().__init__(**entries)
@@ -29,7 +28,7 @@ class Struct(dict):  # type: ignore[type-arg]
 
 
 def structure(value: Any) -> Any:
-    """Return a value with every dictionary made a ``Struct``."""
+    """Return a value with every dictionary converted to a ``Struct``."""
     if isinstance(value, dict):
         return Struct(**{key: structure(each) for key, each in value.items()})
     if isinstance(value, list):
@@ -53,18 +52,18 @@ def load(path: str) -> Callable[..., Any]:
 
 
 def count(agent: Callable[..., Any]) -> int:
-    """Return how many of observation and configuration an agent takes."""
+    """Return how many of the arguments observation and configuration an agent takes."""
     code = getattr(agent, "__code__", None)
     return 2 if code is None else min(2, code.co_argcount)
 
 
 def plain(value: Any) -> Any:
-    """Return a value of numpy as one of Python's."""
+    """Return a NumPy value as a Python value."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def watch(parent: int) -> None:
-    """End this process, even one that hangs, once its parent is gone."""
+    """Kill this process, even if it hangs, once its parent is gone."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)

@@ -1,7 +1,7 @@
 """Agents that ask a language model.
 
-``prompt`` writes the question and reads the answer, ``endpoint`` sends it to a server with an
-OpenAI-style interface, and ``agent`` is the Dovetail agent.
+``prompt`` writes the question and parses the answer, ``endpoint`` sends it to a server with an
+OpenAI-style interface, and ``agent`` is the agent.
 """
 
 from __future__ import annotations

@@ -20,14 +20,13 @@ from dovetail_bridges.language_model import prompt
 from dovetail_bridges.language_model.endpoint import Endpoint, Settings, settings
 
 KEPT = 100
-"""Transcripts of the latest episodes that ``message`` can return."""
+"""Maximum transcripts kept for ``message``, the latest."""
 MARGIN = 0.2
-"""The part of the clock that is left for the way back, at most a second."""
+"""The fraction of the clock reserved for transmission, at most a second."""
 
 
 class LanguageModelParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``LanguageModel``.  Address and key are environment variables of its
-    program."""
+    """The parameters of ``LanguageModel``; address and key are in its program's environment."""
 
     model: Annotated[
         str, Meta(description="The model's name at the server; default: DOVETAIL_MODEL.")
@@ -94,7 +93,7 @@ class LanguageModel(Agent[LanguageModelParameters]):
         super().__init__(parameters, seed)
         self.where = settings() if where is None else where
         self.used = 0
-        """Tokens in all."""
+        """Tokens used so far."""
         self._endpoint = Endpoint(self.where)
         self._transcripts: deque[dict[str, Any]] = deque(maxlen=KEPT)
 
@@ -163,7 +162,7 @@ class LanguageModel(Agent[LanguageModelParameters]):
         return answer.text
 
     def _instead(self, decision: Decision, entry: dict[str, Any], why: str) -> Any:
-        """Do what is done without an answer."""
+        """Return the fallback for a missing answer."""
         entry["fallback"] = why
         if self.parameters.fallback == "fail" or prompt.writes(decision):
             raise Forfeit("unavailable", f"language-model: {why}")
@@ -209,8 +208,8 @@ class LanguageModel(Agent[LanguageModelParameters]):
 
 
 def _fresh(folder: Path, name: str) -> IO[str]:
-    """Open a file that was not there: with a new broker, the numbers of episodes begin at 1
-    again."""
+    """Create a new file, with a suffix if the name is taken, as after a new broker's restart of
+    episode numbers."""
     number, path = 1, folder / f"{name}.json"
     while True:
         with suppress(FileExistsError):

@@ -1,4 +1,4 @@
-"""A limit on a whole exchange over HTTP: a trickle never exceeds the timeout of one read."""
+"""A time limit for a whole HTTP exchange: a trickle never exceeds the timeout of one read."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 OPENED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
-"""Events of httpcore's that bring a new socket."""
+"""The events of httpcore that bring a new socket."""
 
 
 class Cut:
-    """Cuts the connection of a client of httpx that is not shared, whatever it waits for."""
+    """Cuts the connection of an unshared httpx client, whatever it is waiting for."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -24,7 +24,7 @@ class Cut:
         self._over = False
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Note which socket is in use; the ``trace`` extension of a request."""
+        """Record the socket in use; for the ``trace`` extension of a request."""
         if event in OPENED:
             with self._lock:
                 self._socket = info["return_value"].get_extra_info("socket")
@@ -55,9 +55,9 @@ class Cut:
 
 
 def answer(call: Callable[[], T], seconds: float) -> T | None:
-    """Return what a function returns, or raise what it raises; None after ``seconds``.
+    """Call a function and return its result, or None after ``seconds``.
 
-    It then continues in a thread of its own, which ends with the program at the latest.
+    It then continues in a daemon thread.
     """
     found: SimpleQueue[tuple[T | None, Exception | None]] = SimpleQueue()
 

@@ -18,33 +18,33 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.language_model.deadline import Cut, answer
 
 LARGEST = 1 << 20
-"""Bytes of an answer at most."""
+"""Maximum bytes of an answer."""
 AGAIN = {408, 409, 429, 500, 502, 503, 504}
-"""Statuses after which the same request may succeed."""
+"""Statuses after which a retry may succeed."""
 SLACK = 0.5
-"""Seconds for a request to end once its connection was cut."""
+"""Seconds for a request to end after its connection was cut."""
 PAUSE = 0.5
-"""Seconds before the first repetition of a request; twice as long before each further one."""
+"""Seconds before the first retry, doubling before each further one."""
 
 
 class Settings(Struct, frozen=True):
-    """Where the model is; from the local user's environment variables only."""
+    """The model's server, from the local user's environment variables only."""
 
     url: str
-    """Up to the version, such as http://127.0.0.1:8080/v1."""
+    """The URL up to the version, such as http://127.0.0.1:8080/v1."""
     key: str = ""
     model: str = ""
     tokens: int | None = None
-    """Tokens that this program may use in all; None for no limit."""
+    """Maximum tokens for this program; None for no limit."""
     transcripts: str = ""
-    """A folder for transcripts; none are written if it is empty."""
+    """The folder of transcripts; empty to write none."""
 
     def __repr__(self) -> str:
         return f"Settings({self.url!r})"  # never the key
 
 
 def settings() -> Settings:
-    """Return what the environment variables say.
+    """Return the settings in the environment variables.
 
     Raises:
         DovetailError: DOVETAIL_MODEL_URL is missing, or a value is invalid.
@@ -72,8 +72,7 @@ class Answer(Struct, frozen=True):
 
     text: str
     tokens: int
-    """Tokens of question and answer as the server counts them; a guess from the length if it does
-    not."""
+    """Tokens of question and answer by the server's count, or else estimated from the length."""
 
 
 class Late(DovetailError):
@@ -85,7 +84,7 @@ class Endpoint:
 
     Args:
         where: its address and key.
-        sleep: waits before a repetition.
+        sleep: waits before a retry.
 
     Raises:
         DovetailError: httpx is not installed.
@@ -104,7 +103,7 @@ class Endpoint:
         self._client = httpx.Client(headers=headers, follow_redirects=False)
 
     def ask(self, messages: Sequence[dict[str, str]], limit: float, **options: Any) -> Answer:
-        """Return the model's answer; failures of the server are repeated while there is time.
+        """Return the model's answer, with retries after the server's failures while there is time.
 
         Args:
             messages: the conversation.
@@ -113,8 +112,7 @@ class Endpoint:
 
         Raises:
             Late: there was no answer in time.
-            DovetailError: the server refuses the request, or its answer is not of the expected
-                form.
+            DovetailError: the server refuses the request, or its answer has an unexpected form.
         """
         end = time.monotonic() + limit
         body = {"messages": list(messages), **options}
@@ -184,7 +182,7 @@ def _read(data: bytes, messages: Sequence[dict[str, str]]) -> Answer:
 
 
 def _problem(data: bytes) -> str:
-    """Return what the server says is wrong, in one line."""
+    """Return the server's error in one line."""
     try:
         error = json.loads(data)["error"]
         text = error["message"] if isinstance(error, dict) else error

@@ -1,4 +1,4 @@
-"""The question that a language model is asked, and its answer; no network."""
+"""The question to a language model, and the parser of its answer; no network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"(?:ACTION:?\s*)?(-?[0-9]{1,18})\.?", re.IGNORECASE)
 _VALUE = re.compile(r"(?:ACTION:?\s*)?(.+)", re.IGNORECASE)
 _WORDS = re.compile(r"^[ \t]*([*_`]*)ACTION[ \t]*:", re.IGNORECASE | re.MULTILINE)
 SHOWN = 200
-"""Characters of a wrong answer that the next question repeats."""
+"""Characters of a wrong answer quoted in the next question."""
 
 
 class BadAnswer(ValueError):
@@ -27,8 +27,8 @@ def question(decision: Decision, rules: str = "") -> list[dict[str, str]]:
     """Return the messages that ask for an action.
 
     Args:
-        decision: of the seat, with text and scene if the game has them.
-        rules: what the user says of the game, in addition.
+        decision: the seat's decision, with text and scene if the game has them.
+        rules: additional rules from the user.
     """
     seat = decision.seat
     system = ["You play a game, and you want to win.", *about(seat.spec, seat.seat)]
@@ -64,9 +64,9 @@ def question(decision: Decision, rules: str = "") -> list[dict[str, str]]:
 
 
 def read(answer: str, decision: Decision) -> Any:
-    """Return the action in an answer: that of its last line, and nothing else counts.
+    """Return the action in an answer's last line.
 
-    Where actions are text, it is all that follows the last ACTION: that begins a line.
+    An action that is text is everything after the last ``ACTION:`` at the start of a line.
 
     Raises:
         BadAnswer: there is none, or it is not legal.
@@ -100,7 +100,7 @@ def writes(decision: Decision) -> bool:
 
 
 def _text(answer: str, decision: Decision) -> str:
-    """Return the text after the last marker of an answer, without its emphasis."""
+    """Return the text after an answer's last marker, without emphasis."""
     markers = list(_WORDS.finditer(answer))
     if not markers:
         raise BadAnswer("it must end with ACTION: at the beginning of a line, and your text")

@@ -22,9 +22,9 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.table import CallRefused, OpenTable
 
 AT_ONCE = 256
-"""Connections at a time."""
+"""Maximum connections at a time."""
 LONGEST = 50.0
-"""Seconds that one call waits at most; clients give up after 30 to 60."""
+"""Maximum seconds of a call; clients give up after 30 to 60."""
 INSTRUCTIONS = (
     "You have a seat in a game. Call rules once. Then repeat: call observe, which waits until it "
     "is your turn; choose one of its legal_actions; call act with that action and the turn. When "
@@ -45,7 +45,7 @@ def server(table: OpenTable, seat: int) -> MCPServer[Any]:
     )
 
     async def call(function: Callable[..., T], *arguments: Any) -> T:
-        """Call the table in a thread, since it may wait; what it refuses is the model's to read."""
+        """Call the table in a thread, since it can wait; its refusals go to the model."""
         try:
             return await anyio.to_thread.run_sync(
                 lambda: function(seat, *arguments), abandon_on_cancel=True
@@ -135,9 +135,9 @@ def serve_http(
     """Serve every open seat over HTTP, until SIGINT or SIGTERM.
 
     Args:
-        table: with the seats.
+        table: the table with the seats.
         host: a loopback address.
-        port: 0 for any free one.
+        port: the port; 0 for any free one.
         ready: called with the URL of each seat.
 
     Raises:

@@ -1,2 +1,1 @@
-"""Dovetail's games as OpenEnv servers: clients and trainers that speak OpenEnv take seats in
-them."""
+"""Dovetail's games as OpenEnv servers, in which OpenEnv's clients and trainers take seats."""

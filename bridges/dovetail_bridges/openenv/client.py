@@ -1,4 +1,4 @@
-"""A session at a server that speaks OpenEnv: one request, one answer. Its methods block."""
+"""A blocking session at an OpenEnv server: one request, one answer."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.json_text import write
 
 ANSWER = 100 << 20
-"""Bytes of an answer, as OpenEnv's own client reads them."""
+"""Maximum bytes of an answer, as in OpenEnv's own client."""
 PAGE = 4 << 20
-"""Bytes of a schema."""
+"""Maximum bytes of a schema."""
 
 
 class ServerFault(DovetailError):
-    """The server failed, is gone, or breaks the protocol; the text says how."""
+    """The server failed, is gone, or violates the protocol."""
 
 
 class RequestRefused(Exception):
-    """The server refuses a request; ``code`` is OpenEnv's."""
+    """The server refused a request; ``code`` is OpenEnv's."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
@@ -39,7 +39,7 @@ def addresses(url: str) -> tuple[str, str]:
     """Return the base URLs for HTTP and for WebSockets.
 
     Raises:
-        DovetailError: it is not the URL of a server.
+        DovetailError: it is not a server's URL.
 
     >>> addresses("https://play.example.org/seat-0/")
     ('https://play.example.org/seat-0', 'wss://play.example.org/seat-0')
@@ -58,7 +58,7 @@ def addresses(url: str) -> tuple[str, str]:
 
 
 def schema(base: str, headers: Mapping[str, str], timeout: float) -> dict[str, Any]:
-    """Return the JSON Schemas that a server publishes: ``action``, ``observation``, ``state``.
+    """Return a server's JSON Schemas: ``action``, ``observation``, ``state``.
 
     Raises:
         DovetailError: it has none.
@@ -94,11 +94,11 @@ class OpenEnvClient:
 
     Args:
         base: the base URL for WebSockets.
-        headers: to be sent with the handshake.
+        headers: headers of the handshake.
         timeout: seconds for each answer.
 
-    Raises:
-        ServerFault: there is no server, or it has no room.
+        Raises:
+            ServerFault: there is no server, or it is full.
     """
 
     def __init__(self, base: str, headers: Mapping[str, str], timeout: float) -> None:
@@ -130,7 +130,7 @@ class OpenEnvClient:
 
         Raises:
             RequestRefused: the answer is an error that leaves the session open.
-            ServerFault: any other fault; the session is of no further use.
+            ServerFault: any other fault, which ends the session.
         """
         until = time.monotonic() + self._timeout
         self.broken = True
@@ -153,7 +153,7 @@ class OpenEnvClient:
         return found
 
     def _early(self) -> None:
-        """Look for what the server has said unasked, such as that it has no room."""
+        """Raise for an unsolicited error of the server, such as that it is full."""
         with suppress(TimeoutError):
             self._read(self._socket.recv(0), "nothing")
 

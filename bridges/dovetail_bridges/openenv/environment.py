@@ -1,4 +1,4 @@
-"""A server that speaks OpenEnv as one of our environments."""
+"""An OpenEnv server as an environment of Dovetail."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from dovetail_bridges.outcomes import from_returns
 HEADERS = "DOVETAIL_OPENENV_HEADERS"
 """The environment variable with the headers of a handshake, as a JSON object."""
 LONGEST = 1 << 20
-"""Characters of an observation or action as text."""
+"""Maximum characters of an observation or action as text."""
 LISTED = ("legal_actions", "legal_moves")
-"""Keys of an observation that may list the legal actions."""
+"""Keys of observations for legal actions."""
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,10 +95,10 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OpenEnv(Environment[Options]):
-    """Any environment that a server offers by OpenEnv; a match is a session.
+    """Any environment of an OpenEnv server; a match is a session.
 
-    Only the local user chooses the server, with ``--set url=...``.  OpenEnv knows one client for
-    each environment: where it plays all sides, ``player`` gives each its seat.
+    Only the local user can choose the server, with ``--set url=...``.  In OpenEnv one client plays
+    an environment; where it plays all sides, ``player`` assigns them to seats.
     """
 
     name = "openenv"
@@ -144,7 +144,7 @@ class OpenEnv(Environment[Options]):
         return self._ask(self._begun(seed), [0.0] * len(self._players))
 
     def _begun(self, seed: int) -> dict[str, Any]:
-        """Begin an episode; return the answer."""
+        """Start an episode; return the answer."""
         if self.client.broken:  # the match continues in another session
             self.client.close()
             self.client = self._open()
@@ -154,7 +154,7 @@ class OpenEnv(Environment[Options]):
             raise ServerFault(f"reset is refused: {refusal}") from None
 
     def _listed_tools(self) -> str:
-        """Return the tools of a server whose actions are calls, for those who read."""
+        """Return a description of the tools of a server whose actions are tool calls."""
         try:
             tools = _inner(self.client.ask("step", {"type": "list_tools"})).get("tools")
         except RequestRefused as refusal:
@@ -186,7 +186,7 @@ class OpenEnv(Environment[Options]):
         return self._ask(data, rewards)
 
     def _earned(self, data: dict[str, Any], mover: int) -> list[float]:
-        """Return what each seat earned in a transition."""
+        """Return each seat's reward in a transition."""
         reward, earned = data.get("reward"), math.nan
         if isinstance(reward, bool | int | float | None):
             with suppress(OverflowError):
@@ -203,7 +203,7 @@ class OpenEnv(Environment[Options]):
         return rewards
 
     def _ask(self, data: dict[str, Any], rewards: list[float]) -> Turn:
-        """Return the turn of the seat that must act."""
+        """Return the turn of the seat to act."""
         seat = self._to_act(data)
         seen = self._observed(data)
         self._listed = legal = self._fields.numbers(_legal(data, self.configuration))
@@ -233,7 +233,7 @@ class OpenEnv(Environment[Options]):
         return Turn.end(seen, rewards, outcome=outcome, truncated=cut)
 
     def text(self, seat: int | None = None) -> str:
-        """Return a seat's last observation, after the tools if actions are calls of tools."""
+        """Return a seat's last observation, preceded by the tools if actions are tool calls."""
         if seat is None:  # OpenEnv does not say what everyone may know
             return ""
         return "\n".join(filter(None, (self._tools, self._shown)))
@@ -243,7 +243,7 @@ class OpenEnv(Environment[Options]):
         return _value(data, self.configuration.observe, self._seen_as)
 
     def fork(self, seat: int, seed: int) -> OpenEnv:
-        """Refuse: a session cannot be copied.
+        """Refuse to fork, since a session cannot be copied.
 
         Raises:
             NoLookahead: always.
@@ -257,17 +257,17 @@ class OpenEnv(Environment[Options]):
 
 
 class _Action:
-    """The actions of a seat, and how they are written.
+    """A seat's actions and their form in requests.
 
     Raises:
-        DovetailError: the schema does not say which property a seat chooses.
+        DovetailError: the schema does not determine the property that a seat chooses.
     """
 
     def __init__(self, found: dict[str, Any], options: Options) -> None:
         self._options = options
         self._properties: dict[str, Any] = found.get("properties") or {}
         self.calls = not options.action and {"tool_name", "arguments"} <= self._properties.keys()
-        """True if an action is a call of one of the server's tools."""
+        """True if an action is a tool call."""
         required = [each for each in found.get("required") or () if each not in options.fixed]
         if self.calls:
             required = []  # the name alone calls nothing
@@ -282,10 +282,10 @@ class _Action:
         self._low = 0
 
     def measure(self, legal: list[Any] | None) -> None:
-        """Choose the space, by the options, the schema and a first position.
+        """Determine the space from the options, the schema and a first position.
 
         Raises:
-            DovetailError: the number of actions is not known.
+            DovetailError: the number of actions is unknown.
         """
         if self.field == "json":
             return
@@ -324,7 +324,7 @@ class _Action:
         return [each for each in kinds if isinstance(each, dict)]
 
     def numbers(self, legal: list[Any] | None) -> list[int] | None:
-        """Return the legal actions as numbers of the space, rising; None for all.
+        """Return the legal actions as ascending numbers of the space; None for all.
 
         Raises:
             ServerFault: one is outside the space.
@@ -381,7 +381,7 @@ def _inner(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _at(data: dict[str, Any], path: str) -> Any:
-    """Return what an answer has under a path; the observation is looked at first."""
+    """Return an answer's value at a path, looking in the observation first."""
     for place in (_inner(data), data):
         value: Any = place
         for key in path.split("."):
@@ -392,7 +392,7 @@ def _at(data: dict[str, Any], path: str) -> Any:
 
 
 def _legal(data: dict[str, Any], options: Options) -> list[Any] | None:
-    """Return the legal actions that an answer lists; None where it lists none."""
+    """Return the legal actions listed in an answer; None if there is no list."""
     keys: Sequence[str] = [options.legal] if options.legal else LISTED
     if options.legal == "none":
         return None
@@ -402,10 +402,10 @@ def _legal(data: dict[str, Any], options: Options) -> list[Any] | None:
 
 
 def _observed_as(data: dict[str, Any], observe: str) -> spaces.Space:
-    """Return the space of observations, by a first answer.
+    """Return the observation space, determined from a first answer.
 
     Raises:
-        DovetailError: the key is missing, or what it has is neither text nor numbers.
+        DovetailError: the key is missing, or its value is neither text nor numbers.
     """
     if observe == "json":
         return spaces.Text(LONGEST)
@@ -429,7 +429,7 @@ def _value(data: dict[str, Any], observe: str, space: spaces.Space) -> Any:
     """Return an observation.
 
     Raises:
-        ServerFault: it is not as the first one was.
+        ServerFault: its form differs from the first one's.
     """
     if observe == "json":
         return as_json(data.get("observation"))[:LONGEST]

@@ -1,7 +1,6 @@
 """The OpenEnv server: routes and WebSockets for each base URL, over tables of open seats.
 
-With one open seat each session has a table of its own; with several, sessions share tables, each a
-seat.
+With one open seat, each session has its own table; with several, sessions share tables.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ NO_SESSION = "there are no sessions over HTTP here; open a WebSocket at /ws"
 
 
 class Full(DovetailError):
-    """All seats that a client asked for are taken."""
+    """All seats for a client's request are taken."""
 
 
 class Seats:
@@ -47,10 +46,10 @@ class Seats:
     Args:
         make: returns a new table.
         seats: the numbers of the open seats.
-        tables: how many tables there are where several seats are open.
-        sessions: how many sessions may play at a time where one seat is open.
-        back: seconds that the seat of a lost client stays reserved.
-        rules: how sessions answer.
+        tables: the number of tables with several open seats.
+        sessions: the maximum number of sessions with one open seat.
+        back: seconds for which a lost client's seat stays reserved.
+        rules: the rules of the sessions.
     """
 
     def __init__(
@@ -73,20 +72,20 @@ class Seats:
 
     @property
     def most(self) -> int:
-        """How many sessions may play at a time."""
+        """The maximum number of sessions at a time."""
         return self._most * len(self.seats)
 
     @contextmanager
     def take(self, seat: int, table: int | None) -> Iterator[Session]:
-        """Give a session a seat until the context is left.
+        """Give a session a seat for the duration of the context.
 
         Args:
-            seat: the seat's number.
-            table: the table's number from 0; None for the first where the seat is free.
+            seat: the number of the seat.
+            table: the number of the table, from 0; None for the first where the seat is free.
 
         Raises:
-            Full: it is taken, or there is no such table.
-            DovetailError: the table cannot be made.
+            Full: the seat is taken, or there is no such table.
+            DovetailError: the table cannot be created.
         """
         with self._lock:
             free = [
@@ -114,7 +113,7 @@ class Seats:
                 self._taken.discard((place, seat))
 
     def holds(self, session: Session) -> bool:
-        """Return whether a client has the seat of a session."""
+        """Return whether a client has a session's seat."""
         with self._lock:
             tables = [place for place, table in self._tables.items() if table is session.table]
             return any((place, session.seat) in self._taken for place in tables)
@@ -132,10 +131,10 @@ class OpenEnvServer:
     """The application of a game's open seats.
 
     Args:
-        seats: where clients sit.
+        seats: the tables and seats.
         game: the game's name.
-        description: what it is, for ``/metadata``.
-        space: the action space of each open seat; None where the game declares none.
+        description: the game's description, for ``/metadata``.
+        space: the action space of each open seat; None if the game declares none.
         origins: the origins of pages that may connect; programs have none.
         idle: seconds without a request after which a session ends.
     """
@@ -240,7 +239,7 @@ class OpenEnvServer:
             await loop.run_in_executor(self._threads, self._left, session, place, polite)
 
     def _left(self, session: Session, place: Any, polite: bool) -> None:
-        """Free the seat: at once after ``close``, after a while where a client was lost."""
+        """Free the seat: at once after ``close``, and after a while if the client was lost."""
         if polite or len(self._seats.seats) == 1:
             with suppress(CallRefused):
                 session.leave()
@@ -260,11 +259,12 @@ class OpenEnvServer:
         timer.start()
 
     async def _talk(self, websocket: WebSocket, session: Session) -> bool:
-        """Answer requests in order until the client leaves; return whether it said so."""
+        """Answer requests in order until the client leaves; return whether it closed the
+        session."""
         polite, heard = False, asyncio.Queue[Any](1)
 
         async def hear() -> None:
-            """Listen beside the answers: a client that leaves while it waits frees its seat."""
+            """Receive concurrently, so that a client that leaves while waiting frees its seat."""
             while True:
                 said = await websocket.receive()
                 if said["type"] == "websocket.disconnect":
@@ -327,8 +327,7 @@ async def _last(websocket: WebSocket, code: str, text: str) -> None:
 
 
 def local(host: str) -> bool:
-    """Return whether a Host header names this machine: other names may be a page's (DNS
-    rebinding)."""
+    """Return whether a Host header names this machine; others can be a page's (DNS rebinding)."""
     name = urlsplit(f"//{host}").hostname
     return name in ("127.0.0.1", "localhost", "::1")
 
@@ -346,9 +345,9 @@ def serve(server: OpenEnvServer, host: str, port: int, ready: Callable[[list[str
     """Serve until SIGINT or SIGTERM.
 
     Args:
-        server: the application's maker.
+        server: the server.
         host: a loopback address.
-        port: 0 for any free one.
+        port: the port; 0 for any free one.
         ready: called with the base URLs.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A client's session: a seat at a table, played by OpenEnv's requests."""
+"""A client's session: a seat at a table, played through OpenEnv's requests."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ from dovetail_bridges.openenv.wire import Observe, Request, WireError
 from dovetail_bridges.table import CallRefused, OpenTable
 
 LONGEST = 50.0
-"""Seconds that an answer may take; OpenEnv's clients give up after 60."""
+"""Maximum seconds for an answer; OpenEnv's clients give up after 60."""
 EARLY = 0.01
-"""Seconds by which a loop's timer may be early."""
+"""Seconds by which an event loop's timer may fire early."""
 Illegal = Literal["observe", "forfeit", "error"]
 
 
 class Rules(Struct, frozen=True):
-    """How sessions answer."""
+    """The rules of sessions."""
 
     illegal: Illegal = "observe"
-    """An illegal action is refused in the observation, costs the game, or is an error."""
+    """The effect of an illegal action: a refusal in the observation, loss of the game, or an
+    error."""
     tries: int = 3
-    """CallRefused actions in one decision before the next one costs the game."""
+    """Refused actions in a decision after which the next one costs the game."""
     observe: Observe = "both"
-    """The forms of a position in an observation."""
+    """The forms of the position in an observation."""
     longest: float = LONGEST
-    """Seconds that an answer may take."""
+    """Maximum seconds for an answer."""
 
 
 class Session:
     """A seat at a table.
 
     Args:
-        table: the table, whose games begin together.
-        seat: the seat's number.
-        rules: how it answers.
+        table: the table, with ``together`` set.
+        seat: the number of the seat.
+        rules: the rules of the session.
     """
 
     def __init__(self, table: OpenTable, seat: int, rules: Rules) -> None:
@@ -50,7 +51,7 @@ class Session:
         self.episode: str | None = None
         self.steps = 0
         self._before = 0
-        """The last game that ended before this session, or that this session has seen end."""
+        """The last game that ended before this session, or whose end it has seen."""
         self._begun = False
         """True once the client has heard of the game that it asked for."""
         self._tried = 0
@@ -60,7 +61,7 @@ class Session:
 
     @contextmanager
     def attending(self) -> Iterator[None]:
-        """Hear of what happens at the table, in the loop that runs, until the context is left."""
+        """Receive the table's notifications in the running event loop, for the context."""
         loop = asyncio.get_running_loop()
 
         def told() -> None:  # by the table's thread
@@ -98,7 +99,7 @@ class Session:
             raise WireError("EXECUTION_ERROR", str(refused)) from None
 
     def leave(self) -> None:
-        """Give up the game in progress, if there is one; the seat is free again."""
+        """Resign a game in progress, and free the seat."""
         game, _, end = self.table.look(self.seat)
         if game > self._before and end is None:
             self.table.resign(self.seat)
@@ -156,7 +157,7 @@ class Session:
         return self._seen(decision, end, earned if reward else None)
 
     def _limit(self) -> float:
-        """Return when an answer must be given, by the loop's clock."""
+        """Return the deadline of an answer by the event loop's clock."""
         return asyncio.get_running_loop().time() + self.rules.longest
 
     async def _look(self, limit: float) -> tuple[int, Decision | None, End | None]:

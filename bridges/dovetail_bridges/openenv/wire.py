@@ -1,8 +1,8 @@
-"""OpenEnv's messages over a WebSocket: requests as they are read, answers as they are written.
-Pure.
+"""Parses OpenEnv's requests and writes its answers.  Pure.
 
-One answer follows each request, in order; nothing is numbered.  A client of 0.3 sees ``metadata``
-only inside the observation, a later one beside it, so the end of an episode has it in both places.
+Each request has one answer, in order; nothing is numbered.  A client of version 0.3 reads
+``metadata`` only inside the observation, a later one beside it, so the end of an episode has it in
+both places.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ Observe = Literal["text", "values", "both"]
 Kind = Literal["reset", "step", "state", "close", "mcp"]
 KINDS: tuple[Kind, ...] = ("reset", "step", "state", "close", "mcp")
 ACTION = ("action", "action_id", "message")
-"""Names of an action's field; published environments use the others."""
+"""Names of an action's field in published environments."""
 LARGEST = 1 << 20
-"""Bytes of a request."""
+"""Maximum bytes of a request."""
 
 
 class WireError(Exception):
-    """A request that is refused.
+    """A refused request.
 
     Args:
         code: OpenEnv's code.
         text: one line: what was wrong, and what was expected.
-        final: the session ends with it.
+        final: whether it ends the session.
     """
 
     def __init__(self, code: str, text: str, *, final: bool = False) -> None:
@@ -46,9 +46,9 @@ class Request(Struct, frozen=True):
     """A request of a client."""
 
     kind: Kind
-    """Its type."""
+    """The type of the request."""
     data: dict[str, Any]
-    """Its fields; empty where it has none."""
+    """The fields of the request."""
 
 
 def read(text: str | bytes) -> Request:
@@ -78,10 +78,10 @@ def read(text: str | bytes) -> Request:
 
 
 def reset_options(data: dict[str, Any]) -> tuple[int | None, str | None]:
-    """Return the seed and the episode's id that a ``reset`` names.
+    """Return the seed and the episode's id of a ``reset``.
 
     Raises:
-        WireError: it has other fields, which would be lost, or values of other types.
+        WireError: it has other fields, which would be lost, or values of wrong types.
     """
     strange = [str(each)[:40] for each in data if each not in ("seed", "episode_id")]
     if strange:
@@ -96,7 +96,7 @@ def reset_options(data: dict[str, Any]) -> tuple[int | None, str | None]:
 
 
 def action(data: dict[str, Any]) -> Any:
-    """Return the action of a ``step``; None waits on.
+    """Return the action of a ``step``; None to keep waiting.
 
     Raises:
         WireError: there is none, or there are other fields.
@@ -115,12 +115,12 @@ def action(data: dict[str, Any]) -> Any:
 
 
 def error(code: str, text: str) -> str:
-    """Return the message of an error."""
+    """Return an error's message."""
     return write({"type": "error", "data": {"message": text, "code": code}})
 
 
 def no_tools(data: dict[str, Any]) -> str:
-    """Return the answer to an MCP request: a seat offers no tools here."""
+    """Return the answer to an MCP request: seats offer no tools."""
     problem = {"code": -32601, "message": "no tools are offered here; use reset and step"}
     return write(
         {"type": "mcp", "data": {"jsonrpc": "2.0", "id": data.get("id"), "error": problem}}
@@ -141,15 +141,15 @@ def observation(
     reward: float | None,
     wrong: str | None = None,
 ) -> str:
-    """Return what a client sees of its seat.
+    """Return a client's observation of its seat.
 
     Args:
-        seat: the seat's number.
-        decision: what it has to decide; None while others must act, and after the end.
+        seat: the number of the seat.
+        decision: the open decision; None while others are to act, and after the end.
         end: the end of the episode.
-        observe: which forms of the position.
-        reward: since the last decision; None after ``reset``.
-        wrong: why the last action was refused.
+        observe: the forms of the position.
+        reward: the reward since the last decision; None after ``reset``.
+        wrong: the reason why the last action was refused.
     """
     seen = end if end is not None else decision
     fields: dict[str, Any] = {"text": None, "values": None, "legal_actions": [], "legal_names": []}
@@ -184,7 +184,7 @@ def observation(
 
 
 def legal_actions(decision: Decision) -> list[int]:
-    """Return the numbers of the legal actions; none where actions are not numbered."""
+    """Return the legal actions' numbers; none if actions are not numbered."""
     if decision.legal is not None:
         return [int(each) for each in decision.legal]
     space = space_of(decision.seat.spec, decision.seat.seat)
@@ -194,7 +194,7 @@ def legal_actions(decision: Decision) -> list[int]:
 
 
 def plain(value: Any) -> Any:
-    """Return an observation as JSON has it: arrays are nested lists."""
+    """Return an observation in a JSON form, with arrays as nested lists."""
     if isinstance(value, np.ndarray):
         return nested(value)
     if isinstance(value, dict):

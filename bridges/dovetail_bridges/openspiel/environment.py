@@ -1,4 +1,4 @@
-"""A game of OpenSpiel as one of our environments."""
+"""OpenSpiel's games as environments of Dovetail."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
 class OpenSpiel(Environment[Options]):
     """Any game of OpenSpiel, by its game string.
 
-    Chance is drawn from the episode's seed; players who choose at once act at once.  Rewards are
+    Chance is drawn from the episode's seed, and simultaneous moves are simultaneous.  Rewards are
     the differences of ``returns()`` between decisions.
     """
 
@@ -67,7 +67,7 @@ class OpenSpiel(Environment[Options]):
             and kind.dynamics == pyspiel.GameType.Dynamics.SEQUENTIAL
             and self._views.form in ("observation", "information")
         )
-        """True if an action alone decides what is seen after it."""
+        """True if the action alone determines the next observation."""
         low, high = game.min_utility(), game.max_utility()
         bounded = math.isfinite(low) and math.isfinite(high)
         last = kind.reward_model == pyspiel.GameType.RewardModel.TERMINAL
@@ -141,17 +141,15 @@ class OpenSpiel(Environment[Options]):
         )
 
     def afterstates(self, seat: int) -> NDArray[np.float32]:
-        """Return the tensors that ``seat`` would see after each legal action.
-
-        float32, shape (legal actions, *shape of an observation).
-        """
+        """Return the seat's observation after each legal action: float32, shape (legal actions,
+        *observation shape)."""
         state = self.state
         rows = [self._views.see(state.child(each), seat) for each in state.legal_actions(seat)]
         return np.stack(rows)
 
     def text(self, seat: int | None = None) -> str:
-        """Return the position as OpenSpiel prints it, or what the seat knows where something is
-        hidden."""
+        """Return OpenSpiel's text of the position, or of the seat's knowledge in imperfect
+        information."""
         if self._perfect:
             return str(self.state)
         if seat is None:
@@ -159,7 +157,7 @@ class OpenSpiel(Environment[Options]):
         return self._views.text(self.state, seat)
 
     def scene(self, seat: int | None = None) -> Scene | None:
-        """Return a card for each legal action, with OpenSpiel's name of it."""
+        """Return a card for each legal action, with its name in OpenSpiel."""
         if seat is None or seat not in games.acting(self.state):
             return Scene(caption=self.text(seat))
         names = [
@@ -176,7 +174,7 @@ class OpenSpiel(Environment[Options]):
         """Return a copy of the episode as ``seat`` knows it.
 
         Raises:
-            NoLookahead: something is hidden, and the game cannot draw it again.
+            NoLookahead: information is hidden, and the game cannot resample it.
         """
         made = copy.copy(self)
         made.rng = random.Random(seed)

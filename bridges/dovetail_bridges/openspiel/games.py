@@ -1,4 +1,4 @@
-"""OpenSpiel's games: loading them, and what a seat may see."""
+"""OpenSpiel's games: loading them, and observing them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dovetail_bridges.arguments import reserved
 
 Observe = Literal["auto", "observation", "information", "string", "history"]
 LONGEST = 1 << 16
-"""Characters of an observation that is text."""
+"""Maximum characters of a text observation."""
 
 
 def library() -> Any:
@@ -32,15 +32,14 @@ def library() -> Any:
 
 
 def load(text: str, *, local: bool = False) -> Any:
-    """Return the game that a string such as ``go(board_size=9)`` names.
+    """Return the game of a string such as ``go(board_size=9)``.
 
     Args:
-        text: it may come from another program.
-        local: whether it is the local user's own, which may name files.
+        text: the string, perhaps from another program.
+        local: whether it is the local user's, which may name files.
 
     Raises:
-        DovetailError: there is no such game, or none that has episodes of players; one line says
-            why.
+        DovetailError: there is no such game, or it has no episodes of players.
     """
     pyspiel = library()
     names = pyspiel.registered_names()
@@ -75,7 +74,7 @@ def load(text: str, *, local: bool = False) -> Any:
 
 
 def seeded(game: Any, seed: int) -> Any:
-    """Return the game for one episode: one that draws by itself gets its seed as ``rng_seed``."""
+    """Return the game for an episode, with ``rng_seed`` set if it samples chance itself."""
     kind = game.get_type()
     if "rng_seed" not in kind.parameter_specification:
         return game
@@ -84,14 +83,14 @@ def seeded(game: Any, seed: int) -> Any:
 
 
 def settle(state: Any, rng: random.Random) -> None:
-    """Draw what chance decides until a player must act or the game is over."""
+    """Sample chance until a player is to act or the game is over."""
     while state.is_chance_node():
         outcomes, weights = zip(*state.chance_outcomes(), strict=True)
         state.apply_action(rng.choices(outcomes, weights)[0])
 
 
 def acting(state: Any) -> list[int]:
-    """Return the players who must act: those with a legal action, if all choose at once."""
+    """Return the players to act; in a simultaneous move, those with a legal action."""
     if state.is_terminal():
         return []
     if not state.is_simultaneous_node():
@@ -100,7 +99,7 @@ def acting(state: Any) -> list[int]:
 
 
 def apply(state: Any, actions: dict[int, int]) -> None:
-    """Apply the actions of all players who must act."""
+    """Apply the actions of all players to act."""
     if state.is_simultaneous_node():
         state.apply_actions([actions.get(each, 0) for each in range(state.num_players())])
     else:
@@ -154,7 +153,7 @@ class Views:
             self.space = spaces.Box(self._shape, dtype="float32")
 
     def see(self, state: Any, player: int) -> Any:
-        """Return what a player sees in a state."""
+        """Return a player's observation of a state."""
         match self.form:
             case "observation":
                 flat = state.observation_tensor(player)
@@ -167,14 +166,14 @@ class Views:
         return np.array(flat, np.float32).reshape(self._shape)
 
     def text(self, state: Any, player: int) -> str:
-        """Return what a player knows as text."""
+        """Return a player's knowledge as text."""
         if self._information:
             return str(state.information_state_string(player))
         return str(state.observation_string(player))
 
 
 def _shape(game: Any, which: str) -> list[int]:
-    """Return the shape of a tensor; empty if the game does not say."""
+    """Return the shape of a tensor; empty if the game does not provide it."""
     try:
         shape = (
             game.observation_tensor_shape()

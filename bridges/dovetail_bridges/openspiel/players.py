@@ -1,4 +1,4 @@
-"""OpenSpiel's bots and solvers as our agents."""
+"""OpenSpiel's bots and solvers as agents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dovetail_agents.learning.saving import become, pack, unpack
 from dovetail_bridges.openspiel import games
 
 NODES = 300_000
-"""Positions of the largest game that is solved."""
+"""Maximum positions of a game to solve."""
 
 
 class MCTSParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,9 +28,9 @@ class MCTSParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OpenSpielMCTS(Agent[MCTSParameters]):
-    """OpenSpiel's Monte Carlo tree search, in its games of perfect information.
+    """OpenSpiel's Monte Carlo tree search, for its games of perfect information.
 
-    It rebuilds the position from the history: the environment must have ``observe = "history"``.
+    It rebuilds the position from the history, so the environment needs ``observe = "history"``.
     """
 
     name = "openspiel-mcts"
@@ -94,9 +94,9 @@ class _Table(Struct):
 
 
 class OpenSpielPolicy(Agent[PolicyParameters]):
-    """A tabular policy of one of OpenSpiel's small games, found by its solver when it takes a seat.
+    """A tabular policy for a small game of OpenSpiel, computed by a solver when it takes a seat.
 
-    It needs what a seat knows as text: the environment must have ``observe = "string"``.
+    It needs the seat's knowledge as text, so the environment needs ``observe = "string"``.
     """
 
     name = "openspiel-policy"
@@ -137,7 +137,7 @@ class OpenSpielPolicy(Agent[PolicyParameters]):
 
 
 def _needs_form(who: str, seat: Seat, kind: type[Any], form: str) -> None:
-    """Refuse a game that is observed in another form."""
+    """Refuse a game with another form of observation."""
     if not isinstance(seat.spec.observation_spaces[0], kind):
         raise DovetailError(
             f"{who} needs OpenSpiel's games with the option observe={form!r}; "
@@ -146,7 +146,7 @@ def _needs_form(who: str, seat: Seat, kind: type[Any], form: str) -> None:
 
 
 def _solved(name: str, given: PolicyParameters) -> dict[str, list[tuple[int, float]]]:
-    """Return the average policy of a solver: actions with probabilities by information state."""
+    """Return a solver's average policy: actions with probabilities by information state."""
     if given.solver == "uniform":
         return {}
     game, pyspiel = games.load(name), games.library()

@@ -24,23 +24,23 @@ from dovetail_bridges import conversion
 from dovetail_bridges.openspiel import games
 
 SIMULTANEOUS, TERMINAL = -2, -4
-"""OpenSpiel's numbers of the player if several act, and if the game is over."""
+"""OpenSpiel's player numbers for simultaneous moves and for the end."""
 TENSORS = (Box, MultiBinary, MultiDiscrete, Discrete)
 
 
 class Environment:
-    """A game of Dovetail with all its seats in this program; no broker.
+    """A game with all its seats in this program, without a broker.
 
-    ``info_state`` has what each seat was last shown as a flat list of numbers: zeros before it was
-    shown anything.  Actions count from 0.  Where several seats act, ``current_player`` is
-    OpenSpiel's number for that, and ``step`` takes an action for each seat of the game; those of
-    seats that need not act are ignored.
+    ``info_state`` has each seat's latest observation as a flat list of numbers, or zeros before the
+    first.  Actions count from 0.  Where several seats act, ``current_player`` is OpenSpiel's number
+    for simultaneous moves, and ``step`` takes an action for each seat of the game, ignoring those
+    of seats that are not to act.
 
     Args:
         game: an environment's name or class.
         configuration: its options.
-        seed: the master seed of the episodes: those of a run with the same.
-        discount: of steps that are not the last.
+        seed: the master seed of the episodes, which are those of a run with the same seed.
+        discount: the discount of steps other than the last.
 
     Raises:
         DovetailError: OpenSpiel is not installed, the game does not exist, or its spaces have no
@@ -94,7 +94,7 @@ class Environment:
         return space
 
     def seed(self, seed: int) -> None:
-        """Begin the episodes of another master seed with the next ``reset``."""
+        """Start the episodes of another master seed with the next ``reset``."""
         self._seed, self._index = seed, 0
 
     def reset(self) -> Any:
@@ -106,11 +106,9 @@ class Environment:
         return self._step("FIRST", None, None)
 
     def step(self, actions: list[int]) -> Any:
-        """Apply actions, one for the seat to act or one for each seat of the game; return a
-        ``TimeStep``.
+        """Apply an action of the seat to act, or one of each seat; return a ``TimeStep``.
 
-        After the end, and before the first ``reset``, this begins an episode instead, as in
-        OpenSpiel.
+        After the end, and before the first ``reset``, start an episode instead, as in OpenSpiel.
 
         Raises:
             IllegalAction: an action is not legal; the episode is as before.
@@ -155,12 +153,12 @@ class Environment:
 
     @property
     def is_turn_based(self) -> bool:
-        """Return whether one seat acts at present."""
+        """Return whether only one seat is to act."""
         return len(self._turn.to_act) <= 1
 
     @property
     def num_actions_per_step(self) -> int:
-        """How many actions ``step`` takes at present."""
+        """The number of actions for the next ``step``."""
         return 1 if self.is_turn_based else self.num_players
 
     def _count(self) -> int:

@@ -1,4 +1,4 @@
-"""Our agents as OpenSpiel's bots and policies, for its evaluators.
+"""Agents as OpenSpiel's bots and policies, for its evaluators.
 
 >>> bots = [bot(Random(), game, 0), bot(QLearning(), game, 1)]
 >>> returns = pyspiel.evaluate_bots(game.new_initial_state(), bots, seed=1)
@@ -30,16 +30,16 @@ def bot(
     seed: int = 0,
     mode: Mode = "evaluate",
 ) -> Any:
-    """Return a ``pyspiel.Bot`` that asks an agent.
+    """Return a ``pyspiel.Bot`` that plays an agent.
 
-    Its ``finish(state)`` tells the agent the end, which OpenSpiel tells no bot; learners need it.
+    Call its ``finish(state)`` at the end, which learners need and OpenSpiel does not report.
 
     Args:
-        agent: the player.
-        game: a game that pyspiel loaded.
-        player: its seat.
-        observe: what it sees; as the environment's option.
-        seed: of its episodes.
+        agent: the agent.
+        game: a game loaded by pyspiel.
+        player: the agent's seat.
+        observe: the form of observations, as for the environment's option.
+        seed: the seed of its episodes.
         mode: whether it may learn.
 
     Raises:
@@ -100,7 +100,7 @@ def bot(
             return action
 
         def finish(self, state: Any) -> None:
-            """Tell the agent the end of the episode."""
+            """Tell the agent that the episode is over."""
             returns = [float(each) for each in state.returns()]
             agent.end(
                 End(
@@ -130,19 +130,19 @@ def policy(
     draws: int = 200,
     seed: int = 0,
 ) -> Any:
-    """Return an OpenSpiel ``Policy`` with the probabilities of an agent's actions.
+    """Return an OpenSpiel ``Policy`` with an agent's action probabilities.
 
-    They are those that the agent says (``Thoughts.probabilities``), else the shares of ``draws``
-    answers, each as if it were the first of an episode: an agent that remembers its episode has no
-    policy.  What the player knows is asked about once.
+    They are the agent's ``Thoughts.probabilities``, or else relative frequencies in ``draws``
+    answers, each as if it were the first of an episode: an agent with memory within an episode has
+    no policy.  Each information state is asked about once.
 
     Args:
-        agent: the player, in mode ``evaluate``.
-        game: a game that pyspiel loaded.
+        agent: the agent, in mode ``evaluate``.
+        game: a game loaded by pyspiel.
         players: its seats; all if None.
-        observe: what it sees; as the environment's option.
-        draws: answers at each state where the agent does not say its probabilities.
-        seed: of its choices.
+        observe: the form of observations, as for the environment's option.
+        draws: the number of answers per state if the agent gives no probabilities.
+        seed: the seed of its choices.
 
     Raises:
         DovetailError: the agent cannot play this game, or plays an action that is not legal.

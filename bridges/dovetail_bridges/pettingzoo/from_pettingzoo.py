@@ -1,4 +1,4 @@
-"""An environment of PettingZoo as one of ours."""
+"""PettingZoo's environments as environments of Dovetail."""
 
 from __future__ import annotations
 
@@ -54,12 +54,11 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PettingZoo(Foreign[Options]):
-    """Any environment that is registered with PettingZoo; its possible agents are the seats.
+    """Any environment registered with PettingZoo; its possible agents are the seats.
 
-    Agents that come and go act while they are there.  A mask of legal actions, in the observation
-    or in the info, becomes the legal actions.  Other programs name ids that are registered here; an
-    id of the form ``module:function`` imports the module and must come from the local user, as must
-    arguments that name files.
+    Agents act while they are present.  A mask in the observation or the info becomes the legal
+    actions.  Other programs can use registered ids; an id of the form ``module:function`` imports
+    the module, and is reserved for the local user, as are arguments that name files.
     """
 
     name = "pettingzoo"
@@ -127,7 +126,7 @@ class PettingZoo(Foreign[Options]):
         ]
         self._masks: dict[int, Any] = {}
         self._ends: dict[str, bool] = {}
-        """By agent whose episode is over: whether the rules ended it."""
+        """True for an agent whose episode the rules ended, False if a limit did."""
         rewards = [0.0] * seats
         if not self._parallel:
             self.env.reset(seed=narrow)
@@ -150,7 +149,7 @@ class PettingZoo(Foreign[Options]):
     # -- one after the other ---------------------------------------------------------------------
 
     def _aec(self, rewards: list[float]) -> Turn:
-        """Return the turn of the agent that is selected, or the end."""
+        """Return the turn of the selected agent, or the end."""
         env = self.env
         self._note(env.terminations, env.truncations)
         ended = {agent: env.terminations[agent] or env.truncations[agent] for agent in env.agents}
@@ -203,7 +202,7 @@ class PettingZoo(Foreign[Options]):
                 self._totals[seat] += float(reward)
 
     def _show(self, seat: int, observation: Any, info: Mapping[str, Any]) -> None:
-        """Note what a seat sees, and its mask, which some give in the info instead."""
+        """Record a seat's observation, and its mask, which can be in the info instead."""
         if observation is None:
             return
         mask = info.get(MASK)
@@ -233,7 +232,7 @@ class PettingZoo(Foreign[Options]):
         return Turn(to_act=to_act, seats=views)
 
     def _note(self, terminated: Mapping[str, Any], truncated: Mapping[str, Any]) -> None:
-        """Note how agents ended whose flags are set now."""
+        """Record the ends of agents whose flags are set."""
         for agent in self.agents:
             if terminated.get(agent) or truncated.get(agent):
                 self._ends.setdefault(agent, bool(terminated.get(agent)))
@@ -248,7 +247,7 @@ class PettingZoo(Foreign[Options]):
         return turn
 
     def text(self, seat: int | None = None) -> str:
-        """Return what the environment renders as text, if it was made with render_mode ansi."""
+        """Return the environment's rendering as text, if it has render_mode ansi."""
         if seat is not None or getattr(self.env, "render_mode", None) != "ansi":
             return ""
         return str(self.env.render())
@@ -273,5 +272,5 @@ def _unmasked(observation: dict[str, Any]) -> Any:
 
 
 def _once(each: list[spaces.Space]) -> list[spaces.Space]:
-    """Return one space if all seats have the same, otherwise theirs."""
+    """Return a single space if all seats have the same, else all of them."""
     return each[:1] if all(space == each[0] for space in each) else each

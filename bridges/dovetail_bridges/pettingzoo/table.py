@@ -1,4 +1,4 @@
-"""A game with all its seats in one program, as both of PettingZoo's interfaces need it."""
+"""A game with all its seats in one program, for both of PettingZoo's interfaces."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Illegal = Literal["forfeit", "random", "raise"]
 
 
 class RulesTable:
-    """The rules of a game, with what each seat was shown and may do.  No broker, and no agent.
+    """The rules of a game, with each seat's view and legal actions, without broker and agents.
 
     Args:
         game: an environment's name or class.
         configuration: its options.
-        illegal: what an illegal action does: end the episode with the forfeit's rewards, play a
-            random legal action instead, or raise IllegalAction.
+        illegal: the effect of an illegal action: the forfeit's rewards, a random legal action
+            instead, or the exception IllegalAction.
 
     Raises:
         DovetailError: the game does not exist, or the options are invalid.
@@ -99,7 +99,7 @@ class RulesTable:
         self._take(self.environment.start(seed))
 
     def step(self, actions: Mapping[int, Any]) -> None:
-        """Apply the actions of all seats that must act, in Gymnasium's form of their spaces.
+        """Apply the actions of all seats to act, in Gymnasium's form.
 
         Raises:
             IllegalAction: one is not legal and ``illegal`` is ``raise``; the episode is as before.
@@ -127,7 +127,7 @@ class RulesTable:
         self._take(turn)
 
     def check(self, seat: int, action: Any) -> None:
-        """Refuse an action that a seat must not take, before the other seats have chosen.
+        """Refuse a seat's illegal action before the other seats have chosen.
 
         Raises:
             IllegalAction: it is not legal and ``illegal`` is ``raise``.
@@ -143,7 +143,7 @@ class RulesTable:
         self.to_act, self._legal = [], {}
 
     def observe(self, seat: int) -> Any:
-        """Return what a seat was last shown, with its mask; zeros before it was shown anything."""
+        """Return a seat's latest observation with its mask, or zeros before the first."""
         space = self.actions[seat]
         if not isinstance(space, Discrete):
             return self._seen[seat]
@@ -151,8 +151,10 @@ class RulesTable:
         return {"observation": self._seen[seat], "action_mask": mask}
 
     def info(self) -> dict[str, Any]:
-        """Return what everyone may know of the end: ``reason``, and ``outcome`` if there is one;
-        before the end ``reason`` is empty, as some replay buffers take an absent text for NaN."""
+        """Return the public facts of the end: ``reason``, and ``outcome`` if there is one.
+
+        Before the end ``reason`` is empty, since some replay buffers turn a missing text into NaN.
+        """
         if not self.over:
             return {"reason": ""}
         scores = {} if self.outcome is None else {"outcome": self.outcome}
@@ -189,11 +191,11 @@ class RulesTable:
             self.reason = "terminated" if turn.terminated else "truncated"
 
     def truncations(self) -> list[bool]:
-        """Return by seat whether its episode was cut short."""
+        """Return whether each seat was truncated."""
         return [self.over and self._cut.get(n, self.truncated) for n in range(self.spec.seats)]
 
     def terminations(self) -> list[bool]:
-        """Return by seat whether the rules ended its episode."""
+        """Return whether each seat was terminated."""
         return [self.over and not cut for cut in self.truncations()]
 
     def _forfeit(self, seat: int) -> None:
@@ -208,14 +210,14 @@ class RulesTable:
 
 
 class Seeds:
-    """The seeds of episodes: those of a run with the same master seed."""
+    """The seeds of episodes, which are those of a run with the same master seed."""
 
     def __init__(self) -> None:
         self._master: int | None = None
         self._index = 0
 
     def next(self, seed: int | None) -> int:
-        """Return the seed of the next episode; ``seed`` begins another row of them."""
+        """Return the seed of the next episode; ``seed`` starts another series."""
         if seed is not None or self._master is None:
             from gymnasium.utils import seeding
 

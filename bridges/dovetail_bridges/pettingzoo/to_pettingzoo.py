@@ -1,4 +1,4 @@
-"""Our games as PettingZoo's environments."""
+"""Dovetail's games as PettingZoo's environments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODES = ["ansi", "human"]
 
 
 class _Shown:
-    """The part that both interfaces share."""
+    """The base of both interfaces."""
 
     metadata: ClassVar[dict[str, Any]]
     table: RulesTable
@@ -53,8 +53,8 @@ class _Shown:
         self._seeds = Seeds()
 
     def observation_space(self, agent: str) -> Any:
-        """Return an agent's observation space: ``observation`` and ``action_mask`` where actions
-        are numbers."""
+        """Return an agent's observation space, a dictionary with ``observation`` and
+        ``action_mask`` if actions are numbers."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Any:
@@ -78,18 +78,17 @@ class _Shown:
 
 
 class AEC(_Shown, AECEnv):
-    """A game whose agents ``seat_0``, ``seat_1`` ... act one after the other.
+    """A game whose agents ``seat_0``, ``seat_1``, ... act one after another.
 
-    Seats that act at once are asked in turn; none of them sees another's action, and rewards come
-    with the last.
+    In a simultaneous turn the seats are asked in order without seeing each other's actions, and
+    rewards follow the last one.
 
     Args:
         game: an environment's name or class.
         configuration: its options.
-        illegal: what an illegal action does: ``forfeit``, ``random`` or ``raise``.
-        max_cycles: truncate after this many cycles.  In a cycle each agent is asked once: a seat
-            that has to act more often than another waits for it, which is asked with a mask of
-            zeros and whose action is ignored.
+        illegal: the effect of an illegal action: ``forfeit``, ``random`` or ``raise``.
+        max_cycles: truncate after this many cycles, in each of which every agent is asked once.  A
+            seat not to act is asked with a mask of zeros, and its action is ignored.
         render_mode: ``ansi`` or ``human``.
 
     Raises:
@@ -109,7 +108,7 @@ class AEC(_Shown, AECEnv):
         self._open(game, configuration, illegal, max_cycles, render_mode)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin an episode; a seed begins those of a Dovetail run with that master seed."""
+        """Start an episode; a seed starts the series of a run with that master seed."""
         table = self.table
         table.start(self._seeds.next(seed))
         self.agents = list(self.possible_agents)
@@ -121,11 +120,11 @@ class AEC(_Shown, AECEnv):
         self._follow()
 
     def observe(self, agent: str) -> Any:
-        """Return what an agent was last shown."""
+        """Return an agent's latest observation."""
         return self.table.observe(self.possible_agents.index(agent))
 
     def step(self, action: Any) -> None:
-        """Take the action of ``agent_selection``.
+        """Apply the action of ``agent_selection``.
 
         Raises:
             IllegalAction: it is not legal and ``illegal`` is ``raise``; the episode is as before.
@@ -162,7 +161,7 @@ class AEC(_Shown, AECEnv):
             self.render()
 
     def _follow(self) -> None:
-        """Select who is asked next, or let everybody hear the end."""
+        """Select the next agent to ask, or let all agents see the end."""
         table, asked = self.table, self._asked
         behind: list[int] = []
         if self.max_cycles is not None and not table.over:
@@ -185,14 +184,14 @@ class AEC(_Shown, AECEnv):
 
 
 class Parallel(_Shown, ParallelEnv):
-    """A game whose agents all answer at every step; actions of seats that need not act are ignored.
+    """A game whose agents all act in every step.
 
-    The mask of such a seat is all zeros.
+    The mask of a seat not to act is all zeros, and its action is ignored.
 
     Args:
         game: an environment's name or class.
         configuration: its options.
-        illegal: what an illegal action does: ``forfeit``, ``random`` or ``raise``.
+        illegal: the effect of an illegal action: ``forfeit``, ``random`` or ``raise``.
         max_cycles: truncate after this many steps.
         render_mode: ``ansi`` or ``human``.
 
@@ -214,14 +213,14 @@ class Parallel(_Shown, ParallelEnv):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Begin an episode; a seed begins those of a Dovetail run with that master seed."""
+        """Start an episode; a seed starts the series of a run with that master seed."""
         self.table.start(self._seeds.next(seed))
         self.agents = list(self.possible_agents)
         self._steps = 0
         return self._observed(), {agent: self.table.info() for agent in self.agents}
 
     def step(self, actions: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-        """Take the actions of the seats that must act."""
+        """Apply the actions of the seats to act."""
         table, agents = self.table, self.agents
         if not agents:
             return {}, {}, {}, {}, {}
@@ -246,7 +245,7 @@ class Parallel(_Shown, ParallelEnv):
 
 
 def env(game: str | type[Environment], *arguments: Any, **more: Any) -> Any:
-    """Return the AEC form of a game, which says so if its methods are called in a wrong order."""
+    """Return the AEC form of a game, wrapped to detect calls in the wrong order."""
     return OrderEnforcingWrapper(AEC(game, *arguments, **more))
 
 
