@@ -89,6 +89,23 @@ def handicap(stones: int, size: int) -> list[str]:
     return [vertex(row * size + column, size) for column, row in points]
 
 
+def free_handicap(stones: int, size: int) -> list[str]:
+    """Return the vertices of the largest fixed handicap of at most ``stones``, or corners of a
+    board that has none; empty where these do not fit.
+
+    >>> len(free_handicap(30, 19)), len(free_handicap(7, 10)), free_handicap(3, 5)
+    (9, 4, ['B2', 'D4', 'B4'])
+    """
+    if not 2 <= stones < size * size:
+        return []
+    if size >= 7:
+        return next(filter(None, (handicap(each, size) for each in range(min(stones, 9), 1, -1))))
+    low = 0 if size < 4 else 1
+    high = size - 1 - low
+    corners = [(low, low), (high, high), (low, high), (high, low)]
+    return [vertex(row * size + column, size) for column, row in corners[:stones]]
+
+
 def neighbours(point: int, size: int) -> list[int]:
     """Return the adjacent points."""
     row, column = divmod(point, size)

@@ -16,7 +16,16 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock
 from dovetail_bridges.board import Board
 from dovetail_bridges.board_agent import BoardAgent
-from dovetail_bridges.gtp.go import COLORS, Position, action, handicap, played, score, vertex
+from dovetail_bridges.gtp.go import (
+    COLORS,
+    Position,
+    action,
+    free_handicap,
+    handicap,
+    played,
+    score,
+    vertex,
+)
 
 NUMBER = re.compile(r"[0-9]{1,12}")
 SIZES = range(2, 20)
@@ -68,8 +77,9 @@ class Front:
             "final_score": self._final_score,
             "time_settings": self._time_settings,
             "time_left": self._time_left,
+            "kgs-time_settings": self._kgs_time_settings,
             "fixed_handicap": self._fixed_handicap,
-            "place_free_handicap": self._fixed_handicap,
+            "place_free_handicap": self._place_free_handicap,
             "set_free_handicap": self._set_free_handicap,
             "final_status_list": self._final_status_list,
             "reg_genmove": lambda words: vertex(self._chosen(words), self._size),
@@ -229,12 +239,20 @@ class Front:
         return chosen
 
     def _fixed_handicap(self, words: Sequence[str]) -> str:
-        """Place stones where handicaps are by custom; also for an engine's free choice."""
+        """Place stones where handicaps are by custom."""
+        return self._handicap(words, handicap)
+
+    def _place_free_handicap(self, words: Sequence[str]) -> str:
+        """Place as many stones as handicaps have by custom, which may be fewer than were asked
+        for."""
+        return self._handicap(words, free_handicap)
+
+    def _handicap(self, words: Sequence[str], find: Callable[[int, int], list[str]]) -> str:
         if len(words) != 1 or not NUMBER.fullmatch(words[0]):
             raise CommandRefused("syntax error")
         if any(Position(self._board.text()).stones):
             raise CommandRefused("board not empty")
-        found = handicap(int(words[0]), self._size)
+        found = find(int(words[0]), self._size)
         if not found:
             raise CommandRefused("invalid number of stones")
         return self._set_free_handicap(found)
@@ -289,7 +307,22 @@ class Front:
     def _time_left(self, words: Sequence[str]) -> str:
         if len(words) != 3 or not all(map(NUMBER.fullmatch, words[1:])):
             raise CommandRefused("syntax error")
-        self._clocks.left[self._seat(words[0])] = (float(words[1]), int(words[2]))
+        self._clocks.tell(self._seat(words[0]), float(words[1]), int(words[2]))
+        return ""
+
+    def _kgs_time_settings(self, words: Sequence[str]) -> str:
+        """Take the time by its system's name; ``time_left`` then counts periods or stones."""
+        system, numbers = " ".join(words[:1]).lower(), words[1:]
+        count = {"none": 0, "absolute": 1, "byoyomi": 3, "canadian": 3}.get(system)
+        if len(numbers) != count or not all(map(NUMBER.fullmatch, numbers)):
+            raise CommandRefused("syntax error")
+        main, more, many = [*map(int, numbers), 0, 0, 0][:3]
+        if system == "none":
+            self._clocks = Clocks(0, 1, 0)
+        elif system == "byoyomi":
+            self._clocks = Clocks(main, more, 1, periods=max(1, many))
+        else:
+            self._clocks = Clocks(main, more, many)
         return ""
 
 
@@ -300,10 +333,12 @@ class Clocks:
         main: main time in seconds.
         more: seconds of each later period.
         stones: moves in a period; with 0 and a positive ``more`` there is no limit.
+        periods: periods that may be used up (Japanese byo-yomi, with one stone each); 0 for
+            Canadian.
     """
 
-    def __init__(self, main: int = 0, more: int = 0, stones: int = 0) -> None:
-        self._main, self._more, self._stones = main, more, stones
+    def __init__(self, main: int = 0, more: int = 0, stones: int = 0, *, periods: int = 0) -> None:
+        self._main, self._more, self._stones, self._periods = main, more, stones, periods
         self.left: dict[int, tuple[float, int]] = {}
         """The seconds left, and the stones they are for (0 in main time), by seat."""
         self.begin()
@@ -314,6 +349,10 @@ class Clocks:
         if self._stones or (self._main and not self._more):
             whole = (float(self._main), 0) if self._main else (float(self._more), self._stones)
             self.left = {0: whole, 1: whole}
+
+    def tell(self, seat: int, seconds: float, stones: int) -> None:
+        """Take what the controller says is left; in Japanese byo-yomi ``stones`` are periods."""
+        self.left[seat] = (seconds, min(stones, 1) if self._periods else stones)
 
     def of(self, seat: int) -> Clock | None:
         """Return a seat's clock for a move; None without a limit."""

@@ -527,8 +527,22 @@ def test_gtp_handicaps() -> None:
     assert front._board.state.current_player() == 1
     assert says("clear_board") == says("boardsize 8") == "=\n\n"
     assert says("fixed_handicap 5") == "? invalid number of stones\n\n"
-    assert says("place_free_handicap 4") == "= C3 F6 C6 F3\n\n"
-    assert says("clear_board") == "=\n\n"
+    for size, stones, placed in (
+        (8, 4, 4),
+        (8, 30, 4),
+        (19, 12, 9),
+        (13, 6, 6),
+        (5, 3, 3),
+        (3, 2, 2),
+    ):
+        assert says(f"boardsize {size}") == "=\n\n"
+        found = (says(f"place_free_handicap {stones}") or "").split()
+        assert (found[0], len(set(found[1:]))) == ("=", placed)
+        assert front._board.state.current_player() == 1
+    for wrong in ("0", "1", "9"):
+        assert says("clear_board") == "=\n\n"
+        assert says(f"place_free_handicap {wrong}") == "? invalid number of stones\n\n"
+    assert says("boardsize 8") == "=\n\n"
     for wrong in ("a1", "a1 a1", "a1 pass", "a1 z9"):
         assert says(f"set_free_handicap {wrong}") == "? bad vertex list\n\n"
     assert says("set_free_handicap a1 c2 d4") == "= a1 c2 d4\n\n"
@@ -556,6 +570,30 @@ def test_gtp_time_is_the_agents() -> None:
         (6.0, 30.0),
     ]
     assert clocks[3] is None
+
+
+def test_gtp_time_by_the_name_of_its_system() -> None:
+    agent = Noted()
+    front = gtp.Front(agent, 5, 0.5)
+    says = front.handle
+    for line in (
+        *("kgs-time_settings byoyomi 0 20 5", "genmove b", "time_left w 12 3", "genmove w"),
+        *("kgs-time_settings canadian 0 60 6", "genmove b", "time_left w 30 2", "genmove w"),
+        *("kgs-time_settings absolute 90", "genmove b", "kgs-time_settings none", "genmove w"),
+        *("kgs-time_settings byoyomi 600 20 5", "genmove b"),
+    ):
+        assert (says(line) or "").startswith("="), line
+    for wrong in ("", " byoyomi", " absolute 1 2", " fischer 10 1", " canadian 1 x 2", " none 1"):
+        assert says(f"kgs-time_settings{wrong}") == "? syntax error\n\n"
+    front.close()
+    clocks = [each[2] for each in agent.heard if isinstance(each, tuple)]
+    assert [clock and (clock.decision, clock.left) for clock in clocks] == [
+        *((20.0, 20.0), (12.0, 12.0), (10.0, 60.0), (15.0, 30.0)),
+        *((3.0, 90.0), None, (20.0, 600.0)),
+    ]
+
+
+def test_gtp_periods_count_their_stones() -> None:
     one = gtp.Clocks(2, 10, 3)
     for spent, left in ((1.5, (0.5, 0)), (1, (10, 3)), (4, (6, 2)), (1, (5, 1)), (1, (10, 3))):
         one.spend(0, spent)
