@@ -28,7 +28,9 @@ UNLIMITED = Limits(2**63 - 1, 2**63 - 1, 2**63 - 1)
 
 
 def _encode_other(value: Any) -> Any:
-    if isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray):
+    if type(value) is np.ndarray or (  # `np.ma` is imported when it is first named
+        isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray)
+    ):
         return tensors.pack(value)
     if isinstance(value, np.generic):
         return value.item()
