@@ -1,4 +1,4 @@
-"""Standardised inputs: each less its mean, over its standard deviation."""
+"""Standardised inputs, with their mean subtracted and divided by their standard deviation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.floating[Any]]
 MOST = 5.0
-"""Standard deviations from the mean at most, for inputs that have seldom changed so far."""
+"""Maximum standard deviations from the mean, for inputs that have rarely changed so far."""
 
 
 class Standard:
@@ -21,18 +21,18 @@ class Standard:
     [[-1.0, 0.0], [2.0, 0.0]]
 
     Args:
-        inputs: numbers in a row.
+        inputs: the length of a row.
     """
 
     def __init__(self, inputs: int) -> None:
         self.count = 0
-        """Rows so far."""
+        """Number of rows so far."""
         self.mean: Array = np.zeros(inputs)
         self.squares: Array = np.zeros(inputs)
-        """Sums of the squared distances from the mean."""
+        """Sums of squared distances from the mean."""
 
     def see(self, rows: NDArray[Any]) -> None:
-        """Take rows into account (Chan, Golub and LeVeque 1979)."""
+        """Update the statistics with rows (Chan, Golub and LeVeque 1979)."""
         count = len(rows)
         mean = rows.mean(axis=0, dtype=np.float64)
         apart = mean - self.mean
@@ -42,7 +42,7 @@ class Standard:
         self.count = whole
 
     def __call__(self, rows: NDArray[Any]) -> Array:
-        """Return rows in standard deviations from the mean; 0 for an input that never changed."""
+        """Return rows in standard deviations from the mean; 0 for inputs that never changed."""
         deviation = np.sqrt(self.squares / max(1, self.count))
         found: Array = (rows - self.mean) / np.where(deviation > 0, deviation, np.inf)
         return found.clip(-MOST, MOST).astype(np.float32)

@@ -1,10 +1,9 @@
 """The choice of the next pairing.  Pure.
 
-Pairing with the nearest opponent alone learns most from each game and makes the intervals of the
-table too narrow, because the ratings that choose the opponents contain the errors that the games
-should average out (docs/decisions/0032-the-arena.md has figures).  A wide Gaussian with a share of
-opponents sampled uniformly keeps their coverage (tests/experiments/arena/test_pairing.py measures
-it).
+Always pairing the nearest opponents gains most from each game, but makes the table's intervals too
+narrow, because the ratings that choose the opponents contain the errors that games should average
+out (docs/decisions/0032-the-arena.md has figures).  A wide Gaussian, with a share of opponents
+sampled uniformly, keeps the coverage (tests/experiments/arena/test_pairing.py measures it).
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class MoneyParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DominionMoney(DominionBot, Agent[MoneyParameters]):
-    """Dominion: treasures until it has two Golds, then the most expensive (the study's Money)."""
+    """Dominion: buys treasures up to two Golds, then the costliest card (the study's Money)."""
 
     name = "dominion-money"
 
@@ -108,7 +108,7 @@ class DominionMoney(DominionBot, Agent[MoneyParameters]):
 
 
 class DominionGreedy(DominionBot):
-    """Dominion: the most expensive card; a Smithy only from the opening hand (the study's
+    """Dominion: buys the costliest card; plays a Smithy as the turn's first action (the study's
     Greedy)."""
 
     name = "dominion-greedy"

@@ -78,7 +78,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
         bool,
         Meta(
             description="Subtract from each input its mean over all rows that it has learned from, "
-            "and divide by its standard deviation: for counts and other inputs of unlike size."
+            "and divide by its standard deviation, for inputs of different scales such as counts."
         ),
     ] = False
     activation: Annotated[

@@ -211,11 +211,11 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         return values
 
     def play_itself(self, games: int, seed: int, shape: tuple[int, int] = (6, 7)) -> None:
-        """Learn from games between two seats of its own, without a broker.
+        """Learn from games against itself, without a broker.
 
         Args:
-            games: how many, one after the other.
-            seed: of their random moves.
+            games: the number of games.
+            seed: the seed of random moves.
             shape: rows and columns of the board.
         """
         self._prepare(shape)

@@ -225,14 +225,13 @@ def play(
     last: Array,
     shape: tuple[int, int],
 ) -> int:
-    """Play games of a network with itself, one after the other, and learn from them; return the
-    number of decisions.
+    """Play games of a network against itself, and learn from them; return the number of decisions.
 
     Args:
         chance: uint64, shape (1,), of ``splitmix``; changed.
-        games: how many.
-        epsilon: share of moves drawn from all legal ones.
-        entries, slopes, lengths, last: of one game.
+        games: the number of games.
+        epsilon: the share of random moves.
+        entries, slopes, lengths, last: as in ``decide``, for one game.
         shape: rows and columns.
 
     The rest is as in ``decide``.
