@@ -24,7 +24,7 @@ LINKS = {
     "; see `lookahead`": " ([looking ahead](../lookahead.md#looking-ahead))",
     "; see Stacked turns in SPEC.md": " ([stacked turns](../stacked.md))",
     "(SPEC.md, Seeds)": "([seeds](../../protocol/SPEC.md#seeds))",
-    "See `sealing`.": "See [secrets](../experiments.md#secrets).",
+    "See `secrets`.": "See [secrets](../experiments.md#secrets).",
     "`OUT:AGENT`": "[`OUT:AGENT`](../records.md#states-of-learners)",
 }
 

@@ -43,7 +43,7 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     """``[[ladders.baselines]]``: an agent that the arena runs itself."""
 
     name: str
-    """Its name in the table."""
+    """Name in the table."""
     type: str
     """A built-in agent, ``module:Class``, ``file.py:Class``, or an agent that ``command``
     offers."""
@@ -60,7 +60,7 @@ class Ladder(
     """``[[ladders]]``: a game, its rules of play, and its entrants."""
 
     name: str
-    """Letters, digits, ``_``, ``-`` and ``.``."""
+    """Name, made of letters, digits, ``_``, ``-`` and ``.``."""
     game: str
     """A built-in environment, ``module:Class``, ``file.py:Class``, or a game that ``command``
     offers."""
@@ -71,7 +71,7 @@ class Ladder(
     command: list[str] | None = None
     """Command that starts a program, in any language, offering ``game``."""
     clock: ClockPart = ClockPart()
-    """The seats' clocks."""
+    """Clocks of the seats."""
     answer_timeout: Annotated[float, Meta(gt=0)] = 30.0
     """Seconds for any answer that no clock limits."""
     openings: Annotated[int, Meta(ge=0)] = 0
@@ -86,7 +86,7 @@ class Ladder(
     window: Positive | None = None
     """Rate only the latest ``window`` units; meant for agents that learn."""
     pinned: str = ""
-    """The baseline fixed at rating 0; if empty, the mean is."""
+    """Baseline fixed at rating 0; if empty, the mean is fixed instead."""
     width: Annotated[float, Meta(gt=0)] = 1.0
     """Distance between opponents, in standard deviations of all ratings."""
     uniform: Share = 0.1
@@ -119,7 +119,7 @@ class SeasonPlan(Struct, frozen=True, forbid_unknown_fields=True):
     """``[[seasons]]``: a season that starts on a date."""
 
     name: str
-    """Its name in tables."""
+    """Name in tables."""
     begins: datetime
     """Start of the season and end of the one before, such as ``2027-03-01T08:00:00``; local time
     unless it has an offset."""

@@ -62,7 +62,7 @@ class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
     parameters: dict[str, Any] = {}
     """Its options; ``dovetail list NAME`` shows them."""
     seed: Seed | None = None
-    """The agent's seed; by default derived from the experiment's seed and the agent's name."""
+    """Seed of the agent; by default derived from the experiment's seed and the agent's name."""
     command: list[str] | None = None
     """A program in any language that offers ``type``; ``{address}`` stands for the broker's
     address, which DOVETAIL_BROKER has, too."""
@@ -106,7 +106,7 @@ class SprtPart(Struct, frozen=True, forbid_unknown_fields=True):
 class PartRules(
     PlayRules, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=False, kw_only=True
 ):
-    """The rules of play of a part: those of a run, with ``check`` and ``thoughts``."""
+    """Rules of play of a part: those of a run, with ``check`` and ``thoughts``."""
 
     clock: ClockPart = ClockPart()
     check: bool | None = None
@@ -121,19 +121,19 @@ class PartRules(
 
 
 class PlayPart(PartRules, frozen=True, kw_only=True):
-    """The keys that phases and evaluations share."""
+    """Keys that phases and evaluations share."""
 
     name: str
     """Name in tables."""
     seats: Annotated[list[str], Meta(min_length=1)]
     """Agents by seat; an agent may have several."""
     episodes: Positive = 100
-    """The number of episodes to play."""
+    """Number of episodes to play."""
     rotate: bool = False
     """True if every agent moves to the next seat in each episode; the episodes of one full rotation
     share an environment seed."""
     seed: Seed | None = None
-    """The master seed; by default derived from the experiment's seed and the name."""
+    """Master seed; by default derived from the experiment's seed and the name."""
     openings: Openings = 0
     """Number of random opening plies, the same for every seating; or lines of actions; or the name
     of a file with a line each; or ``auto``: random if the players turn out to be deterministic."""
@@ -165,7 +165,7 @@ class Phase(PlayPart, frozen=True, kw_only=True):
     frozen: list[str] = []
     """Agents that do not learn in this phase."""
     keep_best: str = ""
-    """The evaluation whose mean selects a learner's best state, kept as
+    """Evaluation whose mean selects a learner's best state, kept as
     ``states/AGENT@best.state``; empty for none."""
 
     def stretches(self) -> list[tuple[int, int]]:
@@ -205,28 +205,28 @@ class Tournament(PartRules, frozen=True, kw_only=True):
     name: str
     """Name in tables."""
     players: Annotated[list[str], Meta(min_length=1)]
-    """The agents that meet; ``NAME@EPISODES`` is a snapshot of a league's learner, ``NAME@*`` all
+    """Agents that meet; ``NAME@EPISODES`` is a snapshot of a league's learner, ``NAME@*`` all
     of them."""
     format: Format = "round-robin"
     """``round-robin``: all meet all; ``gauntlet``: the first ``challengers`` meet the others;
     ``knockout``: in the file's order, with byes for the first; ``swiss``: ``rounds`` of players
     with similar scores."""
     seats: Positive = 2
-    """The game's number of seats.  With one, each player plays alone, all with the same seeds."""
+    """Number of seats in the game.  With one, each player plays alone, all with the same seeds."""
     episodes: Positive = 100
     """Maximum number of episodes of each meeting, divided evenly among the seatings."""
     rounds: Positive | None = None
-    """The number of rounds of a Swiss tournament; by default as many as a knockout has."""
+    """Number of rounds of a Swiss tournament; by default as many as a knockout has."""
     challengers: Positive = 1
     """In a gauntlet: the number of players, from the first, that meet all the others."""
     sprt: SprtPart | None = None
-    """The test that ends a meeting early."""
+    """Test that ends a meeting early."""
     best_of: Positive | None = None
-    """The number of games of which a player needs more than half the points to end a meeting."""
+    """Number of games of which a player needs more than half the points to end a meeting."""
     openings: Openings = "auto"
     """As in phases, but ``auto`` by default; all pairings share one list."""
     parallel: Annotated[int, Meta(ge=0)] = 1
-    """The number of simultaneous meetings; 0 for one on each core."""
+    """Number of simultaneous meetings; 0 for one on each core."""
     truncated: Literal["apart", "draw"] = "apart"
     """Scoring of truncated games: in a separate column, or as draws."""
     cap: float | None = None
@@ -307,16 +307,16 @@ class League(PartRules, frozen=True, kw_only=True):
     name: str
     """Name in tables."""
     learner: str
-    """The agent that learns."""
+    """Agent that learns."""
     pool: list[str] = []
     """Initial opponents; they do not learn."""
     seats: Annotated[int, Meta(ge=2)] = 2
-    """The game's number of seats; opponents fill all but one."""
+    """Number of seats in the game; opponents fill all but one."""
     policy: Policy = "uniform"
     """Choice of the next opponent: the latest snapshot, any with equal probability, or preferably
     those that win most."""
     episodes: Positive = 1000
-    """The number of episodes that the learner plays."""
+    """Number of episodes that the learner plays."""
     block: Positive = 100
     """Number of consecutive episodes against the same opponent."""
     snapshot_every: Positive = 1000
@@ -351,14 +351,14 @@ class Resources(Struct, frozen=True, forbid_unknown_fields=True):
     """``resources``: the resources of a trial, a shard or a learner on a cluster."""
 
     cpus: Annotated[float, Meta(gt=0)] = 1.0
-    """The number of cores."""
+    """Number of cores."""
     gpus: Annotated[float, Meta(ge=0)] = 0.0
-    """The number of graphics processors."""
+    """Number of graphics processors."""
     memory: Annotated[
         str,
         Meta(pattern="^([0-9]+(\\.[0-9]+)? ?[kMGT]?B)?$", extra={"form": "bytes such as 2GB"}),
     ] = ""
-    """The memory, such as ``2GB``; empty to request none."""
+    """Memory, such as ``2GB``; empty to request none."""
 
     @property
     def bytes(self) -> int:
@@ -377,13 +377,13 @@ class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
     """True to keep all processes on one core: up to three times as fast with one or two matches at
     a time and short turns, but slower for agents that think long."""
     transport: Literal["ipc", "tcp"] = "ipc"
-    """The connection between processes: a Unix socket, or a loopback port for ZeroMQ libraries
+    """Connection between processes: a Unix socket, or a loopback port for ZeroMQ libraries
     without Unix sockets."""
     shards: Positive = 1
-    """The number of brokers that share the episodes, each on its own core with its own peers; for
+    """Number of brokers that share the episodes, each on its own core with its own peers; for
     files without learning."""
     environments: Positive = 1
-    """The number of programs that offer the environment; on a cluster, each on its own node."""
+    """Number of programs that offer the environment; on a cluster, each on its own node."""
     resources: Resources = Resources()
     """On a cluster: the resources of each trial or shard, or of the learner's broker with its
     agents."""
@@ -409,11 +409,11 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
             extra={"form": "letters, digits, '.', '_' and '-', without '.' at its beginning"},
         ),
     ]
-    """The name of the folder in ``out/``."""
+    """Name of the folder in ``out/``."""
     environment: EnvironmentPart
     """The game."""
     agents: dict[str, AgentPart]
-    """The agents, by the names that the rest of the file uses."""
+    """Agents, by the names that the rest of the file uses."""
     phases: list[Phase] = []
     """Phases, played first and in order."""
     evaluations: list[Evaluation] = []

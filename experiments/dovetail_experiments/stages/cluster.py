@@ -111,7 +111,7 @@ def on_cluster(
 
 
 def _await_loss(place: Deployment) -> None:
-    """Raise `HostLost` if the engine soon reports a lost host.
+    """Raise ``HostLost`` if the engine soon reports a lost host.
 
     A broker falls silent at once, but a node counts as dead only after several missed heartbeats.
 

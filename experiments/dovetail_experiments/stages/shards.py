@@ -90,9 +90,9 @@ class Shard:
     owed: int = 0
     """Number of requested episodes that are not over."""
     numbers: dict[int | str, int] = field(default_factory=dict)
-    """Its own numbers of agents, by their numbers in `Shards`."""
+    """Its own numbers of agents, by their numbers in ``Shards``."""
     known: dict[int, int] = field(default_factory=dict)
-    """Reverse of `numbers`."""
+    """Reverse of ``numbers``."""
 
     def named(self, agents: Sequence[int | str]) -> list[int | str]:
         """Return its own numbers of agents."""
@@ -385,7 +385,7 @@ class DealtRun:
         return found
 
     def _rest(self) -> list[Episode]:
-        """Return the remaining results; `drain` leaves gaps in the order."""
+        """Return the remaining results; ``drain`` leaves gaps in the order."""
         rest = [each for index in sorted(self._held) for each in self._held[index]]
         self._held.clear()
         return rest
