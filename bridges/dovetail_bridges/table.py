@@ -1,6 +1,6 @@
-"""A table: a game in a thread of its own, with open seats that callers of other threads play.
+"""A table: a game in a thread of its own, with open seats that callers in other threads play.
 
-``Sitting`` gives one seat to one loop; here several seats of one game are open, to callers that
+``Sitting`` gives one seat to one loop; here several seats of one game are open to callers that
 come and go, ask twice, or answer turns that are over.
 """
 
@@ -31,18 +31,18 @@ from dovetail_bridges.choices import about, choices, chosen, is_legal, position,
 log = logging.getLogger("dovetail.table")
 
 LONGEST_RULES = 20_000
-"""Characters of a game's rules at most."""
+"""Maximum characters of a game's rules."""
 PULSE = 0.1
-"""Seconds between two looks at the broker while a seat must act; its caller wakes the table at
+"""Seconds between two polls of the broker while a seat must act; its caller wakes the table at
 once."""
 BRIEF = 0.001
-"""Seconds between two looks at the broker while others must act."""
+"""Seconds between two polls of the broker while others must act."""
 START = 60.0
-"""Seconds in which the first game must begin."""
+"""Seconds within which the first game must start."""
 
 
 Hosts = Mapping[int, tuple[BrokerConnection, AgentHost]]
-"""By open seat, its connection and the host of its agent."""
+"""The connection and the agent's host of each open seat."""
 
 
 class CallRefused(DovetailError):
@@ -50,7 +50,7 @@ class CallRefused(DovetailError):
 
 
 class _Player(RemoteAgent):
-    """The agent in an open seat; its caller decides at any time."""
+    """The agent in an open seat, whose caller may decide at any time."""
 
     name = "open-seat"
     wants = ("text", "scene")
@@ -61,7 +61,7 @@ class _Player(RemoteAgent):
         self.previous: dict[str, Any] | None = None
         """The result of the game before this one, until its caller has seen it."""
         self.game = 0
-        """The number of games begun."""
+        """The number of games started."""
 
     def init(self, seat: Seat) -> None:
         if self.ended is not None:
@@ -123,15 +123,15 @@ class OpenTable(Closing):
         self._changed = threading.Condition()
         self._watchers: list[tuple[int, Callable[[], None]]] = []
         self._calls: queue.SimpleQueue[tuple[int, Answer] | None] = queue.SimpleQueue()
-        """Answers of the open seats, and None for whatever else wakes the table."""
+        """Answers of the open seats; None wakes the table for any other reason."""
         self._taken: list[tuple[int, Answer]] = []
-        """Answers taken from there that are not sent yet."""
+        """Answers taken from ``_calls`` and not sent yet."""
         self._stop = threading.Event()
         self._together = together
         self._asked: set[int] = set()
         """The seats that want the next game."""
         self._reseeded: int | None = None
-        """The master seed that the next game begins with."""
+        """The master seed from which the next game starts."""
         self._failure: str | None = None
         self._ready = False
         self._begun = 0
@@ -160,7 +160,7 @@ class OpenTable(Closing):
     # -- what callers do ---------------------------------------------------------------------------
 
     def rules(self, seat: int) -> dict[str, Any]:
-        """Return what a seat should know before it plays."""
+        """Return the game's rules and the seat's place in it, as told to a caller before play."""
         player = self._player(seat)
         with self._changed:
             seated = player.seated
@@ -176,8 +176,8 @@ class OpenTable(Closing):
         return found
 
     def observe(self, seat: int, wait: float = 0.0) -> dict[str, Any]:
-        """Return what a seat sees, as soon as it must act or its game is over, or after ``wait``
-        seconds.
+        """Return what a seat sees as soon as it must act, its game is over, or ``wait`` seconds
+        passed.
 
         Raises:
             CallRefused: the table has failed.
@@ -194,10 +194,10 @@ class OpenTable(Closing):
         """Answer a seat's decision.
 
         Args:
-            seat: which.
-            action: a legal action, or what the game calls it.
-            turn: the turn that is answered.
-            force: also pass on an action that is not legal, the run's ``on_illegal`` then applies.
+           seat: the seat's number.
+           action: a legal action or its label in the game.
+           turn: the number of the turn being answered.
+           force: if true, pass on an illegal action as well; the run's ``on_illegal`` then applies.
 
         Raises:
             CallRefused: it is not this seat's turn, the turn is over, or the action is not legal.
@@ -221,7 +221,7 @@ class OpenTable(Closing):
             self._calls.put((seat, player.act(action)))
 
     def resign(self, seat: int) -> None:
-        """Give the game up, now or when the seat must act next.
+        """Resign, now or when the seat must next act.
 
         Raises:
             CallRefused: the game is over.
@@ -236,15 +236,15 @@ class OpenTable(Closing):
                 self._calls.put((seat, answer))
 
     def again(self, seat: int, *, seed: int | None = None, wait: float = START) -> bool:
-        """Ask for the next game; return whether it began within ``wait`` seconds.
+        """Ask for the next game; return true if it started within ``wait`` seconds.
 
         Args:
-            seat: which asks.
-            seed: the master seed of the next games; the first of the seats that names one decides.
-            wait: in seconds.
+           seat: the seat that asks.
+           seed: the master seed of the next games; the first seat to name one decides.
+           wait: maximum seconds to wait.
 
         Raises:
-            CallRefused: this one is not over, or it was the last.
+           CallRefused: the current game is not over, or it was the last.
         """
         player = self._player(seat)
         with self._changed:
@@ -266,8 +266,8 @@ class OpenTable(Closing):
         """Return the number of a seat's game, its decision, and the game's end if it is over.
 
         Args:
-            seat: which.
-            since: ignore the ends of games numbered ``since`` or lower.
+           seat: the seat's number.
+           since: ignore the ends of games numbered ``since`` or lower.
 
         Raises:
             CallRefused: the table has failed.
@@ -279,8 +279,8 @@ class OpenTable(Closing):
 
     @contextmanager
     def watch(self, seat: int, told: Callable[[], None]) -> Iterator[None]:
-        """Have ``told`` called whenever a seat has heard of something, in the table's thread, until
-        the context is left."""
+        """Call ``told`` from the table's thread whenever a seat's state changes, within the
+        context."""
         with self._changed:
             self._watchers.append((seat, told))
         try:
@@ -290,7 +290,7 @@ class OpenTable(Closing):
                 self._watchers.remove((seat, told))
 
     def _tell(self, *seats: int) -> None:
-        """Wake those who wait for seats; the lock is free, so that they find it so."""
+        """Wake callers that wait for seats; called with the lock free, so that they can take it."""
         with self._changed:
             self._changed.notify_all()
             watchers = [told for seat, told in self._watchers if seat in seats]
@@ -444,7 +444,8 @@ class OpenTable(Closing):
             return len(self._asked) >= (len(self._players) if self._together else 1)
 
     def _rest(self, busy: bool) -> None:
-        """Wait for a caller if one must act, else briefly for the broker unless it was busy."""
+        """Wait for a caller if one must act; else wait briefly for the broker, unless it was
+        busy."""
         with self._changed:
             owing = any(each.decision is not None for each in self._players.values())
         if owing or not busy:
@@ -458,13 +459,13 @@ class OpenTable(Closing):
                 self._taken.append(call)
 
     def _idle(self, experiment: Experiment, hosts: Hosts) -> None:
-        """Keep the connections alive between games until a caller wants something."""
+        """Keep the connections alive between games until a caller makes a request."""
         self._wait(PULSE)
         experiment.wait(0.0)
         self._attend(hosts)
 
     def _finish(self, hosts: Hosts) -> None:
-        """Wait until every open seat has heard the end."""
+        """Wait until every open seat has been told of the end."""
         limit = time.monotonic() + 5.0
         while not self._stop.is_set():
             self._attend(hosts)
@@ -476,7 +477,7 @@ class OpenTable(Closing):
             self._stop.wait(0.001)
 
     def _attend(self, hosts: Hosts) -> bool:
-        """Take what the broker has for the open seats; return whether there was anything."""
+        """Handle the broker's messages to the open seats; return true if there were any."""
         heard = []
         for seat, (link, host) in hosts.items():
             messages = link.receive(0.0)  # in this program, agents think in here
@@ -491,7 +492,7 @@ class OpenTable(Closing):
         return bool(heard)
 
     def _send(self, hosts: Hosts) -> bool:
-        """Send what callers decided; return whether there was anything."""
+        """Send the callers' answers; return true if there were any."""
         with suppress(queue.Empty):
             while True:
                 call = self._calls.get_nowait()
@@ -512,7 +513,7 @@ class OpenTable(Closing):
 
     @contextmanager
     def _place(self) -> Iterator[tuple[Experiment, str, list[str]]]:
-        """Give an experiment, the game's name in it, and the agents of the seats that are not
+        """Yield an experiment, the game's name in it, and the agents of the seats that are not
         open."""
         if self._connect is not None:
             with Experiment.connect(self._connect, token=self._token) as experiment:
@@ -540,7 +541,7 @@ class OpenTable(Closing):
         """Return an agent for each seat that is not open.
 
         Args:
-            count: of the seats; None if only the broker knows.
+           count: the number of seats; None if only the broker knows it.
         """
         against, open_ = self._against, len(self._players)
         if count is None:
@@ -561,7 +562,7 @@ class OpenTable(Closing):
 
 
 def result(player: _Player, end: End) -> dict[str, Any]:
-    """Return how a game went for a seat, without anything that another player wrote."""
+    """Return a game's result for a seat, without any text that another player wrote."""
     found: dict[str, Any] = {"return": end.total, "reason": end.reason}
     if end.outcome is not None and len(end.outcome) > 1:
         mine, best = end.outcome[player.number], max(end.outcome)

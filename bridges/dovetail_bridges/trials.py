@@ -1,4 +1,4 @@
-"""One random episode of each foreign game that is installed, in a process that the clock ends."""
+"""One random episode of each installed foreign game, in a process with a time limit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dovetail_bridges import conversion
 from dovetail_bridges.gdl.environment import bundled
 
 TURNS = 300
-"""Turns of an episode at most."""
+"""Maximum turns of an episode."""
 BRACKETED = re.compile(r"\[[^\[\]\n]{1,20}\]")
 Options = dict[str, Any]
 
@@ -39,12 +39,12 @@ class GameTrial(Struct, frozen=True):
     bridge: str
     game: str
     problem: str
-    """The reason why no episode could be played; empty if one was."""
+    """The reason why no episode could be played; empty on success."""
     seconds: float
 
 
 def gymnasium(modules: Sequence[str]) -> list[tuple[str, Options]]:
-    """Return what Gymnasium has registered, with what importing the modules adds."""
+    """Return Gymnasium's registered environments, including those that the modules register."""
     import gymnasium as theirs
 
     found = [(each, {"id": each}) for each in theirs.registry]
@@ -58,7 +58,7 @@ def gymnasium(modules: Sequence[str]) -> list[tuple[str, Options]]:
 
 
 def pettingzoo(modules: Sequence[str]) -> list[tuple[str, Options]]:
-    """Return what PettingZoo has registered, in both of its forms."""
+    """Return PettingZoo's registered environments, in both of its APIs."""
     import pettingzoo as theirs
 
     return [
@@ -93,10 +93,10 @@ def gdl(modules: Sequence[str]) -> list[tuple[str, Options]]:
 
 
 def descriptions(folder: Path) -> list[tuple[str, Options]]:
-    """Return the descriptions in the files of a folder whose names end in ``.kif``.
+    """Return the descriptions in a folder's ``.kif`` files.
 
     Raises:
-        DovetailError: one is too long.
+       DovetailError: a description is too long.
     """
     files = sorted(folder.rglob("*.kif"))
     return [
@@ -115,11 +115,11 @@ BRIDGES: dict[str, tuple[str, Callable[[Sequence[str]], list[tuple[str, Options]
     "textarena": ("textarena", textarena),
     "gdl": ("", gdl),
 }
-"""The package of each bridge, and what lists its games."""
+"""The package of each bridge and the function that lists its games."""
 
 
 def installed(bridge: str) -> str:
-    """Return a bridge's package and its version; empty if it is absent or needs none."""
+    """Return a bridge's package and version; empty if the package is absent or none is needed."""
     package = BRIDGES[bridge][0]
     try:
         return f"{package} {version(package)}" if package else ""
@@ -128,10 +128,10 @@ def installed(bridge: str) -> str:
 
 
 def play(bridge: str, options: Mapping[str, Any], seed: int = 0) -> None:
-    """Play one random episode, of ``TURNS`` turns at most.
+    """Play one random episode of at most ``TURNS`` turns.
 
     Raises:
-        Exception: whatever the game raises; or it shows or allows what its spaces do not have.
+       Exception: the game raised it, or an observation or legal action lies outside its space.
     """
     kind = preset(plugins.find("environment", bridge), dict(options), f"environment {bridge}")
     game: Environment = kind()
@@ -159,14 +159,14 @@ def play(bridge: str, options: Mapping[str, Any], seed: int = 0) -> None:
 
 
 def _said(space: Any, observation: Any) -> list[str]:
-    """Return the texts in brackets of a text, as TextArena's games name actions."""
+    """Return a text's bracketed parts, which is how TextArena's games name actions."""
     if not isinstance(space, Text) or not isinstance(observation, str):
         return []
     return BRACKETED.findall(observation) or ["[0]", "[1]", "[2]", "[3]"]
 
 
 def _serve(link: Connection) -> None:
-    """Play what is asked for until the other end closes."""
+    """Play the requested games until the other end closes."""
     with suppress(EOFError, KeyboardInterrupt), redirect_stdout(stderr):
         while True:
             bridge, options = link.recv()
@@ -181,9 +181,9 @@ def run(bridge: str, games: Sequence[tuple[str, Options]], seconds: float) -> It
     """Try games one after another; a process that is late is killed and replaced.
 
     Args:
-        bridge: its name.
-        games: names and options.
-        seconds: for each.
+       bridge: the bridge's name.
+       games: names and options.
+       seconds: the time limit of each game.
     """
     context = multiprocessing.get_context("spawn")
     worker: Any = None

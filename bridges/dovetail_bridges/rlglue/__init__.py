@@ -1,4 +1,4 @@
-"""RL-Glue 3: agents, environments and experiments of its codecs join by the original TCP protocol.
+"""RL-Glue 3: its codecs' agents, environments and experiments join over the original TCP protocol.
 
 ``wire`` and ``taskspec`` are the protocol; ``glue`` is what the original core does between three
 programs; ``port`` and ``peer`` are the sockets; ``agent``, ``environment`` and ``sides`` put native

@@ -1,4 +1,4 @@
-"""Native programs in the other roles of a legacy experiment: a Dovetail game, and a Dovetail agent.
+"""A Dovetail game or agent in the roles that a legacy experiment leaves open.
 
 A legacy experiment drives an agent and an environment, one call at a time.  ``SeatedGame`` is a
 seat of a Dovetail game in the environment's place; the other seats are native agents.
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from dovetail.client.sitting import Sitting
 
 EPISODES = 1 << 40
-"""Episodes of a run that ends when the legacy experiment has had enough."""
+"""Episodes of a run: in effect without limit, since the legacy experiment decides when to stop."""
 _numbers = itertools.count(1)
 SLICE = 0.1
-"""Seconds after which a wait looks around."""
+"""Seconds between two checks of a wait."""
 
 
 class NativeSide(Struct, frozen=True):
@@ -51,7 +51,7 @@ class NativeSide(Struct, frozen=True):
     game: str = ""
     configuration: dict[str, Any] = {}
     against: tuple[str, ...] = ()
-    """The agents of the other seats, in their order."""
+    """The agents of the other seats, in seat order."""
     seat: int = 0
     player: str = ""
     """The native agent that the experiment drives."""
@@ -70,7 +70,7 @@ class SeatedGame:
         self.table = table
         self.sitting: Sitting | None = None
         self.legal: list[int] | None = None
-        """The legal actions of the decision that is open."""
+        """The legal actions of the open decision."""
         self.observation: Any = None
         """The seat's last observation."""
         self._experiment: Experiment | None = None
@@ -135,7 +135,7 @@ class SeatedGame:
         return self.sitting
 
     def _ready(self) -> SeatView:
-        """Sit down, unless that was done."""
+        """Return the view of the seat; take the seat first if need be."""
         if self._view is not None:
             return self._view
         table = self.table
@@ -166,7 +166,7 @@ class SeatedGame:
 
 
 class _Turns(Environment):
-    """The game of one seat whose turns are a legacy experiment's calls."""
+    """A game of one seat whose turns are the calls of a legacy experiment."""
 
     player: ClassVar[NativeAgent]
 
@@ -221,14 +221,14 @@ class NativeAgent:
         self._stop = threading.Event()
         self._failed: list[Exception] = []
         self._instance: int | None = None
-        """The agent, if it was made for this experiment."""
+        """The number of the agent's instance, if it was made for this experiment."""
         self._run: RunHandle | None = None
         self._layouts: tuple[Layout, Layout] | None = None
         self._view: SeatView | None = None
         self._open = False
         """True while an episode is in progress."""
         self._unheard = 0
-        """Episodes that are over, and whose results have not come yet."""
+        """Finished episodes whose results have not arrived yet."""
         self._seen: Any = None
 
     # -- the agent's side ------------------------------------------------------------------------
@@ -336,7 +336,7 @@ class NativeAgent:
         return wire.packed(self._layouts[1].pack(action))
 
     def _limit(self) -> Callable[[], None]:
-        """Return what raises once the agent has had its time."""
+        """Return a check that raises once the agent's time is up."""
         patience = self.table.patience
         end = math.inf if patience is None else time.monotonic() + patience
 
@@ -349,7 +349,7 @@ class NativeAgent:
         return check
 
     def _look(self, wait: float = 0.0) -> None:
-        """Take what the broker has to say; raise if an episode or the run failed."""
+        """Handle messages from the broker; raise if an episode or the run failed."""
         if self._failed:
             raise self._failed[0]
         if self._run is None:
@@ -369,7 +369,7 @@ class NativeAgent:
             self.turns.put(None)
 
     def _who(self, experiment: Experiment) -> int | str:
-        """Return the agent: a program that is one, or an instance made for this experiment."""
+        """Return the agent: a connected program's name, or an instance made for this experiment."""
         name = self.table.player
         for offer in experiment.catalogue()["agents"]:
             if offer["name"] == name and offer.get("instance"):

@@ -1,6 +1,6 @@
-"""A legacy agent in a seat of a Dovetail game: ``Joined`` is the agent that the broker sees.
+"""A legacy agent in a seat of a Dovetail game; ``Joined`` is the agent that the broker sees.
 
-It believes that it is alone: opponents and chance are part of its environment.
+To the legacy agent, opponents and chance are part of its environment.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from dovetail_bridges.rlglue.seat import Numbering, SeatOptions, SeatView, repla
 log = logging.getLogger("dovetail.rlglue")
 
 ENDED = frozenset(("terminated", "illegal-action", "timeout", "stalled"))
-"""The reasons at which a legacy agent hears ``agent_end``: the game's own results, forfeits among
-them."""
+"""The ends of episodes reported by ``agent_end``: the game's own results, including forfeits."""
 UNDERSTOOD = "message understood"
-"""How the samples' agents begin their answer to a message that they know."""
+"""The beginning of an answer to a known message in RL-Glue's sample agents."""
 
 
 class JoinOptions(Struct, frozen=True):
@@ -37,21 +36,21 @@ class JoinOptions(Struct, frozen=True):
 
     seat: SeatOptions = SeatOptions()
     end_truncated: bool = False
-    """True to call ``agent_end`` for truncated episodes, too, which RL-Glue did not define."""
+    """True to call ``agent_end`` for truncated episodes as well, which RL-Glue did not define."""
     freeze: tuple[str, ...] = ("freeze learning", "freeze exploring")
-    """The messages before an evaluation."""
+    """The messages sent before an evaluation."""
     unfreeze: tuple[str, ...] = ("unfreeze learning", "unfreeze exploring")
-    """The messages after it."""
+    """The messages sent after an evaluation."""
     save: str = ""
-    """The agent's message that saves its policy; ``{file}`` stands for the path."""
+    """The message that makes the agent save its policy; ``{file}`` stands for the path."""
     load: str = ""
-    """The agent's message that loads its policy."""
+    """The message that makes the agent load its policy."""
     grace: Annotated[float, Meta(ge=0)] = 10.0
-    """Seconds that a lost program has to come back."""
+    """Seconds that a lost program has to reconnect."""
 
 
 class _Kept(Struct):
-    """A saved agent: its own policy, and the numbers of observations."""
+    """A saved agent: its own policy and the numbering of observations."""
 
     policy: bytes
     observations: list[bytes] = []
@@ -71,13 +70,13 @@ class Joined(Agent):
         self._peer: Peer | None = None
         """The program that has heard ``agent_init``."""
         self._told: SeatView | None = None
-        """The source of its task spec."""
+        """The view from which the program's task spec was written."""
         self._frozen = False
         self._deaf = False
-        """True if it does not understand the messages that freeze."""
+        """True if the program does not understand the freezing messages."""
         self._views: dict[tuple[int, int], SeatView] = {}
         self._playing: tuple[int, int] | None = None
-        """The episode and seat whose ``agent_start`` it has heard, and no end."""
+        """The episode and seat of an ``agent_start`` that no end has followed yet."""
 
     # -- the verbs -------------------------------------------------------------------------------
 
@@ -180,7 +179,7 @@ class Joined(Agent):
         return self._views[seat.match, seat.seat]
 
     def _found(self) -> Peer:
-        """Return the program, waiting a while for one to come back."""
+        """Return the program; wait up to ``grace`` seconds for one to reconnect."""
         peer = self._port.peer("agent")
         if peer is None:
             claimed = self._port.claim(["agent"], self.options.grace)
@@ -197,7 +196,7 @@ class Joined(Agent):
         return peer
 
     def _ready(self, view: SeatView) -> LegacyAgent:
-        """Return the program once it has heard the task spec."""
+        """Return the program; send it the task spec first if need be."""
         agent = LegacyAgent(self._found())
         if self._told is None or self._told.same != view.same:
             if self._told is not None:
@@ -233,7 +232,7 @@ class Joined(Agent):
     def _act(
         self, agent: LegacyAgent, view: SeatView, decision: Decision, shown: bytes, answer: bytes
     ) -> Any:
-        """Return the action of an answer; an illegal one is asked again, or replaced."""
+        """Return the action in an answer; after an illegal one, ask again or replace it."""
         options = view.options
         legal = decision.legal
         action = view.action(wire.unpacked(answer))
@@ -263,7 +262,7 @@ class Joined(Agent):
 
 
 def _allowed(decision: Decision) -> float:
-    """Return the seconds that the decision's clock allows."""
+    """Return the seconds left on the decision's clock."""
     clock = decision.clock
     if clock is None:
         return math.inf

@@ -1,7 +1,7 @@
-"""RL-Glue's core between agent, environment and experiment; pure but for the two sides.
+"""RL-Glue's core between agent, environment and experiment; pure except for the two sides.
 
-Observations, actions and task specs pass through as the bytes in which they came, so that a core
-between three legacy programs relays them exactly.
+Observations, actions and task specs are passed on as the bytes received, so that a core between
+three legacy programs relays them exactly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ log = logging.getLogger("dovetail.rlglue")
 
 RL_STEP = Code.RL_STEP
 OFTEN = 1024
-"""Steps of an episode after which the experiment is looked for."""
+"""Steps of an episode between two checks that the experiment is still connected."""
 TERMINAL = 1
 """The only value of ``terminal`` that ends an episode for the agent."""
 
@@ -27,7 +27,7 @@ class AgentSide(Protocol):
     """The agent, legacy or native.  Arguments and answers are payloads."""
 
     def init(self, spec: bytes) -> None:
-        """Take the task spec (a text)."""
+        """Receive the task spec, a text."""
         ...
 
     def start(self, observation: bytes) -> bytes:
@@ -39,7 +39,7 @@ class AgentSide(Protocol):
         ...
 
     def end(self, reward: bytes) -> None:
-        """Take the last reward of an episode."""
+        """Receive the last reward of an episode."""
         ...
 
     def cleanup(self) -> None:
@@ -76,19 +76,18 @@ class EnvironmentSide(Protocol):
 
 
 class World(Protocol):
-    """An agent in an environment, as an experiment drives both; payloads as in the experiment's
-    frames."""
+    """An agent and an environment as an experiment drives them; payloads as in its frames."""
 
     def init(self) -> bytes:
         """Return the task spec (a text)."""
         ...
 
     def start(self) -> bytes:
-        """Begin an episode, dropping one in progress; return observation and action."""
+        """Start an episode, dropping any in progress; return observation and action."""
         ...
 
     def step(self) -> tuple[int, float, bytes]:
-        """Return terminal, reward, and the whole payload: these, observation and action."""
+        """Return terminal, reward, and the whole payload: these two, observation and action."""
         ...
 
     def cleanup(self) -> None:
@@ -104,10 +103,10 @@ class World(Protocol):
         ...
 
     def half(self, code: int, payload: bytes) -> bytes:
-        """Move the agent or the environment alone (codes 36 to 40).
+        """Call the agent or the environment alone (codes 36 to 40).
 
         Raises:
-            WireError: there are no such halves.
+           WireError: the two cannot be called separately.
         """
         ...
 
@@ -120,8 +119,8 @@ class Pair:
         self.environment = environment
         self._action = wire.EMPTY
         self._stepped = False
-        """True if any step was not terminal: until then a terminal step's answer has no action, as
-        in the original."""
+        """True once any step was not terminal; before, the answer to a terminal step has no action,
+        as in the original."""
 
     def init(self) -> bytes:
         spec = self.environment.init()
@@ -153,7 +152,7 @@ class Pair:
         self.agent.cleanup()
 
     def close(self) -> None:
-        """Leave the broker, where a side is native."""
+        """Disconnect native sides from the broker."""
         for side in (self.agent, self.environment):
             close = getattr(side, "close", None)
             if close is not None:
@@ -186,11 +185,11 @@ class Pair:
 
 
 class Glue:
-    """The experiment's calls, and the counters that they share.
+    """The experiment's calls and the counters that they share.
 
     Args:
-        world: what the experiment drives.
-        left: whether the experiment is gone; asked periodically in long episodes.
+       world: the agent and environment that the experiment drives.
+       left: returns true if the experiment has disconnected; called periodically in long episodes.
     """
 
     def __init__(self, world: World, left: Callable[[], bool] = lambda: False) -> None:
@@ -204,7 +203,7 @@ class Glue:
         """Return the payload of the answer to an experiment's frame.
 
         Raises:
-            WireError: the frame is not one that an experiment sends.
+           WireError: experiments do not send such a frame.
         """
         if code == RL_STEP:
             return self._step()[1]
@@ -261,7 +260,7 @@ class Glue:
         return terminal, answer
 
     def _episode(self, payload: bytes) -> bytes:
-        """Play an episode; at a cut-off neither side hears of it, as in the original."""
+        """Play an episode; if it is cut off, neither side is told, as in the original."""
         if len(payload) != 4:
             raise WireError(f"RL_episode has a limit of 4 bytes; got {len(payload)}")
         most = wire.LENGTH.unpack(payload)[0] or math.inf

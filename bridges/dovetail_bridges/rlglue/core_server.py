@@ -1,4 +1,4 @@
-"""A core between three legacy programs, in place of the original; or an experiment over any
+"""A core between three legacy programs, in place of the original, or between an experiment and any
 world."""
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ TERM = Code.TERM
 
 
 def drive(experiment: Peer, world: World) -> None:
-    """Answer an experiment until it leaves.
+    """Answer an experiment until it disconnects.
 
     Raises:
-        Lost: the experiment or another legacy program is gone.
-        WireError: the experiment sent what it must not.
-        DovetailError: a native program failed.
+       Lost: the experiment or another legacy program has disconnected.
+       WireError: the experiment violated the protocol.
+       DovetailError: a native program failed.
     """
     glue = Glue(world, left=lambda: not experiment.alive)
     while True:
@@ -36,7 +36,7 @@ def drive(experiment: Peer, world: World) -> None:
 
 
 def play(experiment: Peer, world: World) -> None:
-    """Answer an experiment until it leaves or something fails; log what failed."""
+    """Answer an experiment until it disconnects or something fails; log the failure."""
     try:
         drive(experiment, world)
     except Lost as error:
@@ -49,7 +49,7 @@ def play(experiment: Peer, world: World) -> None:
 
 
 Make = Callable[[Mapping[str, Peer]], World]
-"""Makes the world of an experiment from the legacy programs that take part."""
+"""A function that makes an experiment's world from its legacy programs."""
 
 
 def pair(peers: Mapping[str, Peer]) -> World:
@@ -60,13 +60,13 @@ def pair(peers: Mapping[str, Peer]) -> World:
 def relay(
     port: Port, make: Make = pair, roles: Collection[str] = ROLES, *, once: bool = False
 ) -> None:
-    """Serve one legacy experiment after another, until the port is closed.
+    """Serve one legacy experiment after another until the port is closed.
 
     Args:
-        port: where legacy programs announce themselves.
-        make: makes the world of an experiment.
-        roles: which programs are legacy; the experiment among them.
-        once: end after the first experiment, as the original core does.
+       port: the port at which legacy programs announce themselves.
+       make: makes the world of an experiment.
+       roles: the legacy roles, including the experiment's.
+       once: if true, return after the first experiment, as the original core does.
     """
     while not port.closed:
         peers = port.claim(roles)

@@ -24,11 +24,11 @@ class HostOptions(Struct, frozen=True):
     """Messages to a legacy environment beyond RL-Glue's calls."""
 
     task_spec: str = ""
-    """Replaces the environment's own task spec."""
+    """A replacement for the environment's own task spec."""
     seed_message: str = ""
-    """The environment's message that takes a seed; ``{seed}`` stands for it (0 to 2**31 - 1)."""
+    """The message that seeds the environment; ``{seed}`` stands for the seed (0 to 2**31 - 1)."""
     grace: Annotated[float, Meta(ge=0)] = 10.0
-    """Seconds that a lost program has to come back before a match."""
+    """Seconds that a lost program has to reconnect before a match."""
 
 
 class MatchOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,7 +40,7 @@ class MatchOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def spec_of(task: TaskSpec, observations: Layout, actions: Layout, name: str) -> Spec:
-    """Return the spec of the game of one seat that a task spec declares."""
+    """Return the spec of the one-seat game that a task spec declares."""
     rewards = task.rewards
     return Spec(
         name=name,
@@ -61,7 +61,7 @@ class Hosted(Environment[MatchOptions]):
     port: ClassVar[Port]
     options: ClassVar[HostOptions]
     taken: ClassVar[list[Hosted]]
-    """The match that has the program, if one has."""
+    """The match that is using the program, if any."""
     configuration: MatchOptions
 
     def init(self) -> Spec:
@@ -122,7 +122,7 @@ class Hosted(Environment[MatchOptions]):
         return Turn.ask(0, self._observations.unpack(seen), reward=reward)
 
     def _last(self, seen: wire.Adt) -> Any:
-        """Return the last observation, which many environments leave empty."""
+        """Return the observation at an episode's end, which many environments leave empty."""
         try:
             return self._observations.unpack(seen)
         except DovetailError:

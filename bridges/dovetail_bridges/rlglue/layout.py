@@ -1,7 +1,7 @@
-"""Values of Dovetail's spaces as RL-Glue's three flat arrays, and the reverse.
+"""Conversion between values of Dovetail's spaces and RL-Glue's three flat arrays.
 
-``native`` lays out a space of a Dovetail game for a legacy program; ``legacy`` makes the space of
-what a legacy program declares.
+``native`` lays out a Dovetail game's space for a legacy program; ``legacy`` makes the space that
+a legacy program declares.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dovetail_bridges.rlglue.wire import INT_RANGE, Adt
 
 
 class Layout(Protocol):
-    """How values of one space are laid out."""
+    """The layout of one space's values."""
 
     space: spaces.Space
     arrays: Arrays
@@ -30,7 +30,7 @@ class Layout(Protocol):
         """Return a value as flat arrays.
 
         Raises:
-            DovetailError: it does not have the form of the space.
+           DovetailError: the value does not have the form of the space.
         """
         ...
 
@@ -110,7 +110,7 @@ class _Text:
 
 
 class _Parts:
-    """Several values in order; each kind of number goes to its array."""
+    """Several values in order; each kind of number goes into its own array."""
 
     def __init__(self, space: spaces.Tuple | spaces.Dict) -> None:
         self.space: spaces.Space = space
@@ -155,10 +155,10 @@ class _Parts:
 
 
 def native(space: spaces.Space) -> Layout:
-    """Return how a legacy program gets and gives values of a Dovetail game's space.
+    """Return the layout of a Dovetail game's space for a legacy program.
 
     Raises:
-        DovetailError: RL-Glue's arrays cannot carry them; the text names the space.
+       DovetailError: RL-Glue's arrays cannot carry the values; the text names the space.
     """
     match space:
         case spaces.Discrete():
@@ -180,7 +180,7 @@ def native(space: spaces.Space) -> Layout:
 
 
 def _bounds(space: spaces.Box) -> list[Range]:
-    """Return the range of each element; open where an integer's is beyond 32 bits."""
+    """Return each element's range, left open where an integer's bound exceeds 32 bits."""
     shape = tuple(space.shape)
     low = np.broadcast_to(np.asarray(space.low, float), shape).ravel()
     high = np.broadcast_to(np.asarray(space.high, float), shape).ravel()
@@ -259,7 +259,7 @@ def _ends(each: Range) -> tuple[float, float]:
 
 
 def _filled(bounds: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the bounds; none may leave nothing between them."""
+    """Return the bounds; raise if a range is empty."""
     found = list(bounds)
     for low, high in found:
         if high < low:
@@ -281,9 +281,9 @@ def _integers(ranges: Sequence[Range]) -> spaces.Space:
 
 
 def legacy(arrays: Arrays) -> Layout:
-    """Return the space of what a legacy task spec declares, and how its values are laid out.
+    """Return the layout of the values that a legacy task spec declares.
 
     Raises:
-        DovetailError: a range is empty.
+       DovetailError: a range is empty.
     """
     return _Declared(arrays)

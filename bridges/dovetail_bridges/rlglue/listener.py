@@ -1,8 +1,8 @@
-"""A TCP port at which legacy programs announce their roles: one agent, one environment, one
-experiment at most.
+"""A TCP port at which legacy programs announce their roles: at most one agent, one environment and
+one experiment.
 
 A thread accepts connections and reads their first frames, so that a silent or talkative program
-holds up no other.
+delays no other.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from dovetail_bridges.rlglue.peer import Peer
 log = logging.getLogger("dovetail.rlglue")
 
 HELLO = 10.0
-"""Seconds in which a connection must announce its role."""
+"""Seconds within which a connection must announce its role."""
 UNANNOUNCED = 256
-"""Connections without a role at a time; the oldest goes first."""
+"""Maximum number of connections without a role; beyond it, the oldest is closed."""
 LONELY = 30.0
-"""Seconds that programs wait for the others before the log says for whom."""
+"""Seconds of waiting for other programs after which the log names the missing ones."""
 ROLES = ("agent", "environment", "experiment")
 
 
 class Port:
-    """Listens for legacy programs.
+    """A listening port for legacy programs.
 
     Args:
-        host: the address to bind.
-        number: the TCP port; 0 takes any that is free.
-        roles: which programs may join here.
-        patience: seconds to wait for an answer of one of them; None waits forever.
+       host: the address to bind.
+       number: the TCP port; 0 takes any free one.
+       roles: the roles that programs may announce here.
+       patience: seconds to wait for a program's answer; None waits forever.
 
     Raises:
-        DovetailError: the address cannot be bound.
+       DovetailError: the address cannot be bound.
     """
 
     def __init__(
@@ -104,7 +104,8 @@ class Port:
     def claim(self, roles: Collection[str], timeout: float | None = None) -> dict[str, Peer] | None:
         """Wait until programs are connected in all roles; mark them busy and return them.
 
-        Returns None after ``timeout`` seconds, or when the port is closed.
+        Returns:
+           The programs by role; None after ``timeout`` seconds or when the port is closed.
         """
         end = None if timeout is None else time.monotonic() + timeout
         remark = time.monotonic() + LONELY
@@ -135,8 +136,8 @@ class Port:
         return None
 
     def release(self, peer: Peer) -> None:
-        """Free a program's role for the next one, which may have come already; say ``RLTerm`` to
-        this one."""
+        """Send a program ``RLTerm``, and free its role for the next, which may be waiting
+        already."""
         with self._changed:
             if self._peers.get(peer.role) is peer:
                 del self._peers[peer.role]
@@ -148,7 +149,7 @@ class Port:
         return self._closed
 
     def close(self) -> None:
-        """Dismiss everybody and stop listening."""
+        """Dismiss all programs and stop listening."""
         with self._changed:
             if self._closed:
                 return

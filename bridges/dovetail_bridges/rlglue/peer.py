@@ -1,7 +1,7 @@
-"""A connected legacy program: questions and answers over its socket.
+"""A connected legacy program: requests and answers over its socket.
 
-RL-Glue's programs speak one at a time, so a call blocks until its answer is there; it also ends
-when the program dies, talks nonsense, or takes too long.
+RL-Glue's programs speak one at a time, so a call blocks until its answer arrives; it also ends
+when the program dies, violates the protocol, or takes too long.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ pack_header = wire.HEADER.pack
 unpack_header = wire.HEADER.unpack_from
 AGENT_STEP, ENV_STEP = Code.AGENT_STEP, Code.ENV_STEP  # looking a member up takes 0.2 us
 SLICE = 0.25
-"""Seconds after which a call that waits looks around."""
+"""Seconds between two checks of a waiting call."""
 GOODBYE = 1.0
 """Seconds to wait for the echo of ``RLTerm``."""
 SHORT = 1 << 12
-"""Bytes of a usual answer at most."""
+"""Maximum bytes of a usual answer."""
 PIECE = 1 << 16
 LARGEST = 1 << 22
-"""Bytes read at a time at most."""
+"""Maximum bytes read at a time."""
 
 
 class Lost(DovetailError):
-    """A legacy program is gone, or was dropped; the text says why.
+    """A legacy program disconnected or was dropped.
 
     Args:
-        text: why.
-        late: whether it was too slow.
+       text: the reason.
+       late: true if the program was too slow.
     """
 
     def __init__(self, text: str, *, late: bool = False) -> None:
@@ -57,11 +57,11 @@ class Peer:
         self.role = role
         self.patience = patience
         self.gone = ""
-        """Why the connection is closed; empty while it is open."""
+        """The reason why the connection was closed; empty while it is open."""
         self.busy = False
-        """True while it plays in a world, so that a newcomer must not take its place."""
+        """True while the program plays in a world: a newcomer must not take its place."""
         self.watch: Callable[[], None] | None = None
-        """Called while an answer takes long; an exception from it ends the wait."""
+        """A function called while an answer is late; an exception from it ends the wait."""
         self._socket = connection
         self._frames = Frames()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -71,7 +71,7 @@ class Peer:
         """Send a frame; return the payload of its answer.
 
         Raises:
-            Lost: the program is gone, or its answer has another code.
+           Lost: the program disconnected, or its answer has another code.
         """
         self.send(code, payload)
         got, answer = self.receive()
@@ -83,7 +83,7 @@ class Peer:
         """Send a frame.
 
         Raises:
-            Lost: the program is gone, or does not read.
+           Lost: the program disconnected or does not read.
         """
         header = pack_header(code, len(payload))
         try:
@@ -112,10 +112,10 @@ class Peer:
         """Return the code and payload of the next frame.
 
         Args:
-            patient: wait forever, as for an experiment's next request.
+           patient: if true, wait without limit, as for an experiment's next request.
 
         Raises:
-            Lost: the program is gone, silent for too long, or sent what is not a frame.
+           Lost: the program disconnected, was silent for too long, or sent an invalid frame.
         """
         frames = self._frames
         if frames.empty and (short := self._short()) is not None:
@@ -140,10 +140,10 @@ class Peer:
         return found
 
     def _short(self) -> tuple[int, bytes] | None:
-        """Return the next frame if it comes as nearly all do: in one piece, or in two, its header
-        before the rest.
+        """Return the next frame if it arrives as nearly all do: in one piece, or as header and
+        rest.
 
-        What arrives of another frame is kept for ``receive``.
+        Bytes of any other frame are kept for ``receive``.
         """
         data = b""
         try:
@@ -169,7 +169,7 @@ class Peer:
         return None
 
     def _waited(self, end: float | None, what: str, patient: bool = False) -> float:
-        """Look around in a wait; return when it must end."""
+        """Check a wait; return the time at which it must end."""
         now = time.monotonic()
         if end is None:
             end = now + (1e9 if self.patience is None or patient else self.patience)
@@ -183,7 +183,7 @@ class Peer:
 
     @property
     def alive(self) -> bool:
-        """Return whether the connection seems open, without reading from it."""
+        """Return true if the connection seems open, without reading from it."""
         if self.gone:
             return False
         try:
@@ -233,7 +233,7 @@ class Peer:
 
 
 def _set_timeouts(connection: socket.socket) -> None:
-    """Set a timeout on a socket: the kernel's where possible, which saves a system call each."""
+    """Set a socket's timeout: the kernel's where possible, which saves a system call per read."""
     try:
         slice_ = struct.pack("ll", 0, int(SLICE * 1e6))
         connection.settimeout(None)
@@ -244,7 +244,7 @@ def _set_timeouts(connection: socket.socket) -> None:
 
 
 class LegacyAgent:
-    """The agent's side of a glue, over its connection."""
+    """The agent's side of the core, over its connection."""
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
@@ -275,7 +275,7 @@ class LegacyAgent:
 
 
 class LegacyEnvironment:
-    """The environment's side of a glue, over its connection."""
+    """The environment's side of the core, over its connection."""
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer

@@ -1,8 +1,8 @@
-"""How a seat of a Dovetail game looks to a legacy agent: its task spec, observations, actions, and
-what is illegal.
+"""A Dovetail game's seat as a legacy agent sees it: task spec, observations, actions, and the
+consequences of illegal ones.
 
-Pure.  The agent's own habits are RL-Glue's: it has never heard of legal actions, so an illegal one
-is answered as an RL-Glue environment would, by a penalty and the same observation.
+Pure.  RL-Glue has no notion of legal actions, so an illegal one is answered as an RL-Glue
+environment would: with a penalty and the same observation.
 """
 
 from __future__ import annotations
@@ -27,23 +27,25 @@ INDEX_SIZE = 100_000
 
 
 class SeatOptions(Struct, frozen=True):
-    """How a legacy agent is shown a game."""
+    """The form in which a legacy agent sees a game."""
 
     index: Annotated[int, Meta(ge=0)] = 0
-    """Number observations in order of appearance, up to this many; 0 shows them as they are."""
+    """The maximum number of observations to number in order of appearance; 0 shows them as they
+    are."""
     mask: Literal["", "chars", "ints"] = ""
-    """Append the legal actions to the observation, as chars ``0`` and ``1`` or as ints."""
+    """The form of the legal actions appended to observations: chars ``0`` and ``1``, ints, or
+    none."""
     illegal: Illegal = "retry"
     """The price of an illegal action."""
     penalty: float | None = None
-    """The reward for an illegal action; None takes the game's forfeit, else its least reward, else
-    -1."""
+    """The reward for an illegal action; None takes the game's forfeit, its least reward, or -1, the
+    first of these that exists."""
     tries: Annotated[int, Meta(ge=0)] = 20
-    """Illegal answers to one decision before the broker judges."""
+    """Illegal answers to one decision after which the action goes to the broker as it is."""
 
 
 def observe(words: Sequence[str]) -> tuple[int, Literal["", "chars", "ints"]]:
-    """Return ``index`` and ``mask`` of ``SeatOptions`` as ``--observe`` gives them.
+    """Return ``index`` and ``mask`` of ``SeatOptions`` from the words of ``--observe``.
 
     Raises:
         DovetailError: a word is unknown.
@@ -78,7 +80,7 @@ class Numbering:
         """Return the number of an observation.
 
         Raises:
-            DovetailError: there are more than ``size``.
+           DovetailError: more than ``size`` observations have appeared.
         """
         key = codec.encode(observation)
         found = self.known.get(key)
@@ -96,13 +98,13 @@ class SeatView:
     """A seat of a game as a legacy agent sees it.
 
     Args:
-        spec: the game's.
-        seat: the seat.
-        options: how it is shown.
-        numbering: of observations, where ``options.index`` is set; it outlives this seat.
+       spec: the game's spec.
+       seat: the seat's number.
+       options: the form in which the agent sees the game.
+       numbering: the numbering of observations if ``options.index`` is set; it outlives this seat.
 
     Raises:
-        DovetailError: RL-Glue's arrays cannot carry the game's values.
+       DovetailError: RL-Glue's arrays cannot carry the game's values.
     """
 
     def __init__(
@@ -138,8 +140,8 @@ class SeatView:
             spec.discount,
             extra=f"dovetail game={'_'.join(spec.name.split()) or 'unnamed'} seats={spec.seats}",
         )
-        """The task spec but for the number of the seat: a learner that changes seats need not begin
-        again."""
+        """The task spec without the seat's number, so that a learner can change seats without
+        starting afresh."""
         self.penalty = _penalty(spec, options)
 
     @property
@@ -156,7 +158,8 @@ class SeatView:
         """Return an observation for the legacy agent.
 
         Raises:
-            DovetailError: it does not have the form of its space, or there are too many to number.
+           DovetailError: the observation does not have the form of its space, or there are too many
+               to number.
         """
         if self._numbering is not None:
             adt = Adt((self._numbering.number(observation),))
@@ -176,14 +179,14 @@ class SeatView:
         return Adt(adt.ints, adt.doubles, adt.chars + bytes(48 + bit for bit in bits))
 
     def pack(self, action: Any) -> Adt:
-        """Return an action of a native agent as an experiment sees it."""
+        """Return a native agent's action as an experiment sees it."""
         return self._actions.pack(action)
 
     def action(self, adt: Adt) -> Any:
-        """Return what a legacy agent answered, as a value of the game's action space.
+        """Return a legacy agent's answer as a value of the game's action space.
 
         Raises:
-            DovetailError: it is not even in the space: the agent is broken, not naive.
+           DovetailError: the answer lies outside the space, so the agent is broken.
         """
         try:
             action = self._actions.unpack(adt)

@@ -1,4 +1,4 @@
-"""Offers legacy programs to a broker, and runs legacy experiments, until the program is stopped."""
+"""Offering legacy programs to a broker and running legacy experiments, until stopped."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from dovetail_bridges.rlglue.listener import Port
 log = logging.getLogger("dovetail.rlglue")
 
 LOOK = 0.25
-"""Seconds between two looks whether a legacy program is still there."""
+"""Seconds between two checks that a legacy program is still connected."""
 
 
 class Bridge:
     """The threads of a bridge.
 
     Args:
-        address: the broker's.
-        token: its access token.
-        say: takes lines for the user.
+       address: the broker's address.
+       token: the broker's access token.
+       say: receives lines for the user.
     """
 
     def __init__(
@@ -61,14 +61,14 @@ class Bridge:
         self._offer("environment", name, port, lambda: EnvironmentHost([kind]), options.grace)
 
     def run(self, port: Port, target: Callable[[], None]) -> None:
-        """Run ``target`` in a thread; the bridge ends when it returns."""
+        """Run ``target`` in a thread; the bridge ends when ``target`` returns."""
         self._start(port, lambda: self._until_done(target))
 
     def wait(self) -> None:
-        """Wait until the program is told to stop, or something fails; then end everything.
+        """Wait until the program is told to stop or something fails; then end everything.
 
         Raises:
-            DovetailError: there is no broker, or it refuses a program.
+           DovetailError: there is no broker, or it refuses a program.
         """
 
         def leave(number: int, frame: FrameType | None) -> None:
@@ -86,7 +86,8 @@ class Bridge:
             raise self._failed[0]
 
     def close(self) -> None:
-        """End everything: native sides leave the broker, legacy programs hear ``RLTerm``."""
+        """End everything: disconnect native sides from the broker, and send legacy programs
+        ``RLTerm``."""
         self.stop.set()
         for thread in self._threads:
             thread.join(2.0)

@@ -1,4 +1,4 @@
-"""Task specs, RL-Glue's language for what a task is: read and written, never evaluated."""
+"""Task specs, RL-Glue's language for describing tasks: read and written, never evaluated."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dovetail.protocol.errors import DovetailError
 
 VERSION = "RL-Glue-3.0"
 MOST = 1_000_000
-"""Numbers in an observation or action at most."""
+"""Maximum count of numbers in an observation or action."""
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _SPECIAL = {"NEGINF": -math.inf, "POSINF": math.inf, "UNSPEC": None}
 
 
 class Range(Struct, frozen=True):
-    """The least and the greatest value; None where the spec leaves it open."""
+    """The least and the greatest value; None where the spec leaves an end open."""
 
     low: float | None = None
     high: float | None = None
@@ -32,7 +32,7 @@ class Range(Struct, frozen=True):
 
 
 class Arrays(Struct, frozen=True):
-    """The parts of an observation or action: the range of each number, and the chars."""
+    """The parts of an observation or action: each number's range and the count of chars."""
 
     ints: Sequence[Range] = ()
     doubles: Sequence[Range] = ()
@@ -55,10 +55,10 @@ class TaskSpec(Struct, frozen=True):
 
 
 def read(text: str) -> TaskSpec:
-    """Return what a task spec says.
+    """Return the contents of a task spec.
 
     Raises:
-        DovetailError: it is not of RL-Glue 3.0; the text says where it fails.
+       DovetailError: the text is not a task spec of RL-Glue 3.0; the message names the place.
     """
     body, extra = _without_extra(text)
     tokens = _TOKEN.findall(body)
@@ -144,7 +144,8 @@ class _Reader:
         return int(count), Range(*numbers)
 
     def arrays(self, end: str) -> Arrays:
-        """Read what stands before the keyword ``end``, and that; the last may be missing."""
+        """Read the parts before the keyword ``end`` and the keyword, which the last list may
+        lack."""
         found: dict[str, list[Range]] = {"INTS": [], "DOUBLES": []}
         chars = 0
         while self.left and (keyword := self.word().upper()) != end:

@@ -1,7 +1,7 @@
-"""RL-Glue's wire: frames, abstract types and texts as bytes.  Pure; all numbers are big-endian.
+"""RL-Glue's wire format: frames, abstract types and texts as bytes.  Pure; numbers are big-endian.
 
-A frame is a code (int32), the length of its payload (uint32), and the payload.  Nothing is
-allocated here for a length or a count before the bytes are there.
+A frame is a code (int32), the length of its payload (uint32), and the payload.  No memory is
+allocated for a length or a count before its bytes have arrived.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from msgspec import Struct
 from dovetail.protocol.errors import DovetailError
 
 LIMIT = 64 * 1024 * 1024
-"""Bytes of a payload at most."""
+"""Maximum bytes of a payload."""
 HEADER = struct.Struct(">iI")
 COUNTS = struct.Struct(">III")
 LENGTH = struct.Struct(">I")
 INTEGER = struct.Struct(">i")
 REWARD = struct.Struct(">d")
 OUTCOME = struct.Struct(">id")
-"""``terminal`` and ``reward``, before the observation in the answer to a step."""
+"""``terminal`` and ``reward``, which precede the observation in the answer to a step."""
 INT_RANGE = (-(2**31), 2**31 - 1)
 
 
@@ -62,11 +62,11 @@ class Code(IntEnum):
 
 
 ROLES = {Code.EXPERIMENT: "experiment", Code.AGENT: "agent", Code.ENVIRONMENT: "environment"}
-"""The role that a first frame announces."""
+"""The role announced by a first frame, by its code."""
 
 
 class WireError(DovetailError):
-    """Bytes that are not RL-Glue's; the text says what was wrong and what was expected."""
+    """Invalid bytes; the text says what was wrong and what was expected."""
 
 
 class Adt(Struct, frozen=True):
@@ -82,7 +82,7 @@ class Adt(Struct, frozen=True):
 
 
 EMPTY = bytes(12)
-"""The abstract type with nothing in it, as bytes."""
+"""The bytes of an empty abstract type."""
 
 
 def _short(numbers: Sequence[float]) -> str:
@@ -117,7 +117,7 @@ def packed(adt: Adt) -> bytes:
 
 
 def check_adt(payload: bytes, at: int = 0) -> bytes:
-    """Return ``payload`` if an abstract type fills it from ``at`` to its end.
+    """Return ``payload`` if exactly one abstract type fills it from ``at`` to its end.
 
     Raises:
         WireError: the counts and the length differ.
@@ -156,7 +156,7 @@ def check_text(payload: bytes) -> bytes:
     """Return ``payload`` if it is one text.
 
     Raises:
-        WireError: the length that it announces is not its own.
+       WireError: the announced length differs from the actual one.
     """
     if len(payload) < 4 or LENGTH.unpack_from(payload)[0] != len(payload) - 4:
         raise WireError(f"a text announces a length other than its own; got {len(payload)} bytes")
@@ -167,7 +167,7 @@ def text_of(payload: bytes) -> str:
     """Return the text in a payload; bytes that are not UTF-8 are read as Latin-1.
 
     Raises:
-        WireError: the length that it announces is not its own.
+       WireError: the announced length differs from the actual one.
     """
     data = check_text(payload)[4:]
     try:
@@ -180,13 +180,13 @@ def check_outcome(payload: bytes) -> bytes:
     """Return ``payload`` if it is an environment's answer to a step: terminal, reward, observation.
 
     Raises:
-        WireError: it is something else.
+       WireError: it has another form.
     """
     return check_adt(payload, OUTCOME.size)
 
 
 class Frames:
-    """Takes bytes as they come and returns frames."""
+    """A buffer that collects bytes and returns complete frames."""
 
     __slots__ = ("_data", "_limit")
 
@@ -196,16 +196,17 @@ class Frames:
 
     @property
     def empty(self) -> bool:
-        """True if everything that arrived was taken."""
+        """True if all bytes that arrived were taken."""
         return not self._data
 
     def feed(self, data: bytes) -> None:
-        """Take bytes that arrived."""
+        """Append bytes."""
         self._data = self._data + data if self._data else data
 
     @property
     def missing(self) -> int:
-        """Bytes that the frame in progress still needs by its header; 0 if it is complete."""
+        """The number of bytes that the frame in progress still lacks by its header; 0 if
+        complete."""
         have = len(self._data)
         if have < 8:
             return 8 - have
@@ -216,7 +217,7 @@ class Frames:
         """Return the code and payload of the next complete frame, or None.
 
         Raises:
-            WireError: a frame is larger than the limit.
+           WireError: the frame is larger than the limit.
         """
         data = self._data
         if len(data) < 8:

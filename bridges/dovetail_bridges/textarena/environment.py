@@ -1,4 +1,4 @@
-"""A game of TextArena as one of our environments: words in, words out."""
+"""TextArena's games as environments with texts for observations and actions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from dovetail_bridges.foreign_calls import ForeignCalls
 from dovetail_bridges.outcomes import from_returns
 
 SEEN = 1 << 16
-"""Characters of an observation; of a longer one, the beginning is left out."""
+"""Maximum characters of an observation; a longer one loses its beginning."""
 SAID = 4096
-"""Characters of an action."""
+"""Maximum characters of an action."""
 PLAYERS = (2, 1, 3, 4, 5, 6, 7, 8)
 """Numbers of players in the order in which they are tried."""
 _STYLES = re.compile("\x1b\\[[0-9;]*m")
@@ -55,12 +55,12 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TextArena(Environment[Options]):
-    """Any game of TextArena; a player is a seat, which reads and writes text.
+    """Any game of TextArena; each player is a seat that reads and writes text.
 
-    The game judges what a seat writes: it may ask again after a text that it cannot use, and ends
-    with the seat to blame after another.  An observation has what the seat was told since its last,
-    each message after the role that speaks; further lines of a message are indented, so that no
-    player can speak in another's name.
+    The game judges what a seat writes: after a text that it cannot use, it may ask again, and after
+    a second one it ends to that seat's cost.  An observation holds the messages to the seat since
+    its previous one, each after the speaker's role; further lines of a message are indented, so
+    that no player can speak in another's name.
     """
 
     name = "textarena"
@@ -82,7 +82,7 @@ class TextArena(Environment[Options]):
         )
 
     def _made(self) -> Any:
-        """Make the game without wrappers, which keep histories and format for one model."""
+        """Make the game without wrappers, which keep histories and format text for one model."""
         try:
             import textarena
         except ModuleNotFoundError as error:
@@ -124,11 +124,11 @@ class TextArena(Environment[Options]):
         self.env = self._made()
         self._turn = 0
         self._said: list[list[str]] = [[] for _ in range(self._seats)]
-        """By seat, the whole of what it was told."""
+        """All messages to each seat, by seat."""
         self._new: list[list[str]] = [[] for _ in range(self._seats)]
-        """By seat, what it was told since its last observation."""
+        """The messages to each seat since its last observation, by seat."""
         self._shared: list[str] = []
-        """The messages that all seats were sent at once."""
+        """The messages sent to all seats at once."""
         self._call(lambda: self.env.reset(num_players=self._seats, seed=narrow))
         return self._ask()
 
@@ -144,7 +144,7 @@ class TextArena(Environment[Options]):
         return self._ask()
 
     def _ask(self) -> Turn:
-        """Return the turn of the player whom the game asks."""
+        """Return the turn of the player to move."""
         player, box = self._call(self.env.get_observation)  # which empties the box
         if player not in range(self._seats):
             raise ValueError(f"the game asks player {player!r}; expected 0 to {self._seats - 1}")
@@ -152,7 +152,7 @@ class TextArena(Environment[Options]):
         return Turn.ask(player, self._seen(player))
 
     def _end(self, seat: int) -> Turn:
-        """Return the end, after an action of a seat."""
+        """Return the final turn, after a seat's action."""
         self._collect(self.env.state.observations)
         rewards, told = self._call(self.env.close)
         if not isinstance(rewards, Mapping):
@@ -171,7 +171,7 @@ class TextArena(Environment[Options]):
     # -- what seats are told ---------------------------------------------------------------------
 
     def _collect(self, boxes: Mapping[int, list[Any]]) -> None:
-        """Note what each player was told, and empty the boxes."""
+        """Move each player's new messages out of the boxes."""
         lines = {
             seat: [self._line(each) for each in boxes.get(seat, ())] for seat in range(self._seats)
         }
@@ -183,7 +183,7 @@ class TextArena(Environment[Options]):
             self.env.state.observations[seat] = []
 
     def _line(self, message: Any) -> str:
-        """Return a message after the role that speaks."""
+        """Return a message preceded by its speaker's role."""
         try:
             speaker, text, _ = message
             role = self.env.state.role_mapping.get(speaker, f"Player {speaker}")
@@ -199,7 +199,7 @@ class TextArena(Environment[Options]):
         return f"{role}: " + "\n  ".join(lines)
 
     def _seen(self, seat: int) -> str:
-        """Return what a seat was told since it was asked last."""
+        """Return the messages to a seat since its last observation."""
         told, self._new[seat] = self._new[seat], []
         return "\n".join(told)[-SEEN:]
 
@@ -207,21 +207,21 @@ class TextArena(Environment[Options]):
         return [self._seen(seat) for seat in range(self._seats)]
 
     def text(self, seat: int | None = None) -> str:
-        """Return all that a seat was told, or all that every seat was told at once."""
+        """Return all messages to a seat; without a seat, those sent to all seats at once."""
         return "\n".join(self._shared if seat is None else self._said[seat])
 
     def fork(self, seat: int, seed: int) -> TextArena:
-        """Refuse: what others were told in private cannot be drawn again.
+        """Refuse, since private messages to other seats cannot be sampled.
 
         Raises:
-            NoLookahead: always.
+           NoLookahead: always.
         """
         raise NoLookahead("TextArena's games offer no lookahead")
 
 
 @contextlib.contextmanager
 def _offline() -> Iterator[None]:
-    """Let no game download a corpus: other programs choose the game."""
+    """Keep games from downloading corpora, since other programs choose the game."""
     try:
         import nltk
     except ImportError:
@@ -243,7 +243,7 @@ def _reward(given: Any, seat: int) -> float:
 
 
 def _cause(error: Exception) -> str:
-    """Return one line of an error; some fill a page about a missing corpus of nltk."""
+    """Return one line of an error; some fill a page about a missing nltk corpus."""
     text = _STYLES.sub("", str(error))
     if missing := _CORPUS.search(text):
         return (

@@ -20,13 +20,13 @@ ENGINES = {
     "fairy-stockfish": ["fairy-stockfish"],
     "gnuchess": ["gnuchess", "--uci"],
 }
-"""Commands of engines in Debian."""
+"""The commands of engines packaged by Debian."""
 LONG = 3600.0
-"""Seconds for a move that only nodes or depth limit."""
+"""Maximum seconds of a move limited only by nodes or depth."""
 LATE = 10.0
-"""Seconds beyond those it was given after which an engine is stopped, if no clock says it."""
+"""Seconds beyond its allotted time after which an engine without a clock is stopped."""
 MARGIN = 0.05
-"""Seconds of the clock that are not the engine's."""
+"""Seconds of the clock that are kept from the engine."""
 
 
 class UciParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,7 +93,7 @@ class Uci(Agent[UciParameters]):
             uci.engine.close()
 
     def _started(self) -> UciEngine:
-        """Return the engine; start it, again if it died."""
+        """Return the engine; start it if it is not running."""
         if self._uci is not None and self._uci.engine.alive:
             return self._uci
         self.cleanup()

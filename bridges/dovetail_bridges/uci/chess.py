@@ -19,10 +19,10 @@ FEN = re.compile(
 
 
 def fen(text: str) -> str:
-    """Return the position in a text that an environment shows.
+    """Return the position in an environment's text.
 
     Raises:
-        DovetailError: there is none.
+       DovetailError: the text contains none.
     """
     found = FEN.search(text)
     if found is None:
@@ -34,7 +34,7 @@ def checked(position: str) -> str:
     """Return a position in FEN if it has one king of each side, which OpenSpiel takes for granted.
 
     Raises:
-        DovetailError: it is not a position.
+       DovetailError: it is not such a position.
     """
     board = position.partition(" ")[0]
     widths = [sum(int(each) if each.isdecimal() else 1 for each in row) for row in board.split("/")]
@@ -45,8 +45,7 @@ def checked(position: str) -> str:
 
 
 def moves(state: Any) -> dict[str, int]:
-    """Return the legal actions of an OpenSpiel chess state by their moves in UCI, such as
-    ``e7e8q``."""
+    """Return the legal actions of an OpenSpiel chess state by UCI move, such as ``e7e8q``."""
     chess = library().chess
     board = state.board()
     return {
@@ -66,10 +65,10 @@ def material(position: str) -> int:
 
 
 class ChessBoard(Board):
-    """Chess that another program judges: it ends where the side to move has no legal move.
+    """Chess that another program judges: it ends only where the side to move has no legal move.
 
-    OpenSpiel's also ends by repetition, after 50 moves, and where neither side can win.  From there
-    on the game begins again at each position.
+    OpenSpiel's chess also ends by repetition, after 50 moves, and where neither side can win.  From
+    there on, each position starts a new game.
     """
 
     def __init__(self) -> None:
@@ -89,7 +88,7 @@ class ChessBoard(Board):
         """Make a move.
 
         Raises:
-            DovetailError: it is illegal.
+           DovetailError: the move is illegal.
         """
         if self.state.is_terminal():
             found = self._bare().get(move)
@@ -103,15 +102,15 @@ class ChessBoard(Board):
         raise DovetailError(f"the move {move!r} is illegal in {self.fen()}")
 
     def judged(self) -> None:
-        """Leave it to the other program whether the game is over by a rule of draws."""
+        """Continue after a draw by rule, which is for the other program to claim."""
         if self.state.is_terminal() and self.state.board().has_legal_moves():
             *place, _, number = self.fen().split()
             self.begin(" ".join([*place, "0", number]))
 
     def _bare(self) -> dict[str, tuple[int, str]]:
-        """Return each legal move with its action and the next position where no side can win.
+        """Return each legal move with its action and the next position where neither side can win.
 
-        OpenSpiel's dark chess knows no such end, and no check: moves that leave the king to be
+        OpenSpiel's dark chess has no such end and no check, so moves that leave the king to be
         taken are left out here.
         """
         position = self.fen()

@@ -1,4 +1,4 @@
-"""UCI from the side of a GUI: an engine's options, positions and moves."""
+"""UCI from the GUI's side: an engine's options, positions and moves."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from dovetail.protocol.errors import DovetailError, Forfeit
 from dovetail_bridges.engine import Engine
 
 HELLO = 20.0
-"""Seconds in which an engine must say ``uciok`` and ``readyok``."""
+"""Seconds within which an engine must say ``uciok`` and ``readyok``."""
 GRACE = 1.0
 """Seconds for ``bestmove`` after ``stop``."""
 OPTION = re.compile(r"option name (?P<name>.+?) type (?P<type>\w+)")
 HARMLESS = ("check", "spin", "combo")
-"""The types of options that a peer may set: texts may be paths of files to write."""
+"""The types of options that a peer may set; strings are excluded, since some name files to
+write."""
 
 
 class UciEngine:
     """An engine that has said ``uciok``.
 
     Args:
-        engine: its process, fresh.
-        options: values by name; only of numbers, switches and choices.
+       engine: the engine's process, newly started.
+       options: values by name, for numbers, switches and choices only.
 
     Raises:
-        DovetailError: it does not speak UCI, or has no such option.
+       DovetailError: the program does not speak UCI or lacks an option.
     """
 
     def __init__(self, engine: Engine, options: Mapping[str, object]) -> None:
         self.engine = engine
         self.options: dict[str, tuple[str, str]] = {}
-        """By the name in lower case: the name and the type."""
+        """Each option's name and type, by its name in lower case."""
         engine.say("uci")
         engine.until(self._greeting, HELLO)
         for name, value in options.items():
@@ -62,25 +63,25 @@ class UciEngine:
         self.engine.say(f"setoption name {known[0]} value {text}")
 
     def ready(self) -> None:
-        """Wait until the engine has done what it was told."""
+        """Wait until the engine has carried out its commands."""
         self.engine.say("isready")
         self.engine.until(lambda line: line.strip() == "readyok", HELLO)
 
     def new_game(self) -> None:
-        """Begin another game."""
+        """Start a new game."""
         self.engine.say("ucinewgame")
         self.ready()
 
     def best(self, position: str, limits: str, seconds: float) -> str:
-        """Return the engine's move, such as ``e7e8q``, or what it says instead, such as ``(none)``.
+        """Return the engine's move, such as ``e7e8q``, or its other answer, such as ``(none)``.
 
         Args:
-            position: what follows ``position``: ``startpos moves e2e4`` or ``fen ...``.
-            limits: what follows ``go``.
-            seconds: after which it is told to stop.
+           position: the arguments of ``position``: ``startpos moves e2e4`` or ``fen ...``.
+           limits: the arguments of ``go``.
+           seconds: the time after which the engine is told to stop.
 
         Raises:
-            Forfeit: it has ended, or gave no move, even when told to stop; after that it is gone.
+           Forfeit: the engine exited, or gave no move even when told to stop; it is then closed.
         """
         self.engine.say(f"position {position}")
         self.engine.say(f"go {limits}")

@@ -1,4 +1,4 @@
-"""An agent as a UCI engine, for GUIs and tournament managers."""
+"""Agents as UCI engines, for GUIs and tournament managers."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ NUMBERS = {"wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mat
 MARGIN = 0.05
 """Seconds of the clock that are kept back."""
 PATIENCE = 1.0
-"""Seconds that a late agent has when its program is closed."""
+"""Seconds that a late agent has to finish when its program is closed."""
 MOST = 1000
-"""Centipawns of a game that an agent takes for decided."""
+"""Centipawns of a game that an agent considers decided."""
 SHARE = 30
-"""The part of the remaining time that a move may take, if nothing else limits it."""
+"""The divisor of the remaining time that gives a move its share, if nothing else limits it."""
 
 
 class Front:
     """The engine's side of UCI: lines in, lines out.
 
-    A search runs in its own thread, so that ``isready`` and ``stop`` are answered meanwhile.  An
-    agent cannot be interrupted: if it is told to stop, or its time is nearly over, a legal move is
-    drawn from the seed, which ``info string`` says, and its late answer is dropped.  The program
-    that drives the engine judges the game: while there is a legal move, one is played.
+    A search runs in its own thread, so that ``isready`` and ``stop`` are answered meanwhile.
+    Agents cannot be interrupted: on ``stop``, or when time is nearly up, a legal move is drawn from
+    the seed and announced by ``info string``, and the agent's late answer is dropped.  The program
+    that drives the engine judges the game: as long as there is a legal move, one is played.
 
     Args:
-        agent: the agent that plays chess.
-        say: takes each line of output.
-        seed: for the agent's random choices, and for drawn moves.
+       agent: the agent that plays chess.
+       say: receives each line of output.
+       seed: the seed of the agent's random choices and of drawn moves.
     """
 
     def __init__(self, agent: Agent, say: Callable[[str], None], seed: int = 0) -> None:
@@ -54,10 +54,10 @@ class Front:
         self._fen = ""
         self._search: _Search | None = None
         self._thinking = threading.Lock()
-        """Held while the agent is at work, which may be longer than a search."""
+        """A lock held while the agent is at work, which may outlast a search."""
 
     def handle(self, line: str) -> bool:
-        """Take a line; return whether to continue."""
+        """Handle a line of input; return false to quit."""
         words = line.split()
         verb, rest = (words[0], words[1:]) if words else ("", [])
         match verb:
@@ -94,7 +94,8 @@ class Front:
         return True
 
     def close(self, patience: float = PATIENCE) -> None:
-        """Release the agent; one still at work after a timeout ends with the program."""
+        """Release the agent; if it is still at work after ``patience`` seconds, it ends with the
+        program."""
         self._stop()
         if self._thinking.acquire(timeout=patience):
             try:
@@ -145,7 +146,7 @@ class Front:
 
 
 class _Search:
-    """One ``go``: exactly one ``bestmove`` comes of it."""
+    """One ``go``, answered by exactly one ``bestmove``."""
 
     def __init__(
         self,
@@ -195,7 +196,7 @@ class _Search:
             self._answer()
 
     def stop(self) -> None:
-        """Say the move now."""
+        """Announce the move now."""
         self._answer()
 
     def _answer(self) -> None:
@@ -215,10 +216,10 @@ class _Search:
 
 
 def centipawns(value: float) -> int:
-    """Return the advantage at which a player expects a score, by Elo's curve.
+    """Return the advantage that corresponds to an expected reward on Elo's curve.
 
     Args:
-        value: the expected reward, from -1 (lost) to 1 (won).
+       value: the expected reward, from -1 (lost) to 1 (won).
 
     >>> centipawns(0.0), centipawns(0.5), centipawns(-1.0)
     (0, 191, -1000)
@@ -236,8 +237,10 @@ def _numbers(words: Sequence[str]) -> dict[str, int]:
 
 
 def _clock(movetime: int | None, left: int | None, added: int) -> tuple[Clock, float | None]:
-    """Return the agent's clock, and the seconds after which a move must be said; times come in
-    milliseconds."""
+    """Return the agent's clock and the seconds after which a move must be announced.
+
+    Args are in milliseconds.
+    """
     if movetime is not None:
         limit = max(0.01, movetime / 1000 - MARGIN)
         return Clock(decision=limit), limit
