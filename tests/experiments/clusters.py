@@ -10,16 +10,15 @@ import itertools
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 STORE = 80 << 20
 """Bytes of a node's object store."""
-START = 3
-"""Attempts to start a node."""
-WAIT = 120
-"""Seconds in which the nodes must know each other."""
+WAIT = 240
+"""Seconds in which a node must start, and in which the nodes must know each other."""
 
 
 class Nodes:
@@ -59,7 +58,7 @@ def main() -> None:
     """Run the cluster until stdin ends."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     # 15 by default, with which other tests would stop them
-    os.environ.update(RAY_worker_niceness="0")
+    os.environ.update(RAY_worker_niceness="0", RAY_gcs_server_port_wait_time_s=str(WAIT))
     out = os.dup(1)
     os.dup2(2, 1)
     import ray.cluster_utils
@@ -69,15 +68,22 @@ def main() -> None:
     head = {**each, "node_ip_address": "127.0.0.2", "include_dashboard": False}
     made = ray.cluster_utils.Cluster()
 
-    def add(**options: Any) -> Any:
-        """Add a node; Ray gives it 30 s, in which a busy machine may not start it."""
-        for left in reversed(range(START)):
+    find = ray._private.services.get_node
+
+    def patient(*where: Any) -> Any:
+        """Wait for a node: Ray gives it 30 s, which are not enough on a busy machine."""
+        end = time.monotonic() + WAIT
+        while True:
             try:
-                return made.add_node(wait=False, **options)
-            except Exception:
-                if not left:
+                return find(*where)
+            except RuntimeError:
+                if time.monotonic() > end:
                     raise
-        raise AssertionError
+
+    ray._private.services.get_node = patient
+
+    def add(**options: Any) -> Any:
+        return made.add_node(wait=False, **options)
 
     add(**head)
     addresses = (f"127.0.0.{k}" for k in itertools.count(3))
