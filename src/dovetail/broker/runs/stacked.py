@@ -397,5 +397,11 @@ class Stacked(BrokerPart):
 
 
 def _in_turn(run: RunState) -> bool:
-    """Return whether the groups of a run proceed in turn: an agent learns in several."""
-    return len(run.matches) > 1 and "learn" in run.modes()
+    """Return whether the groups of a run proceed in turn: an agent learns in several.
+
+    One environment's program and one of the agents keep the order by themselves.
+    """
+    if len(run.matches) < 2 or "learn" not in run.modes():
+        return False
+    peers = {match.environment for match in run.matches.values()}
+    return len(peers.union(agent.peer for agent in run.agents)) > 2
