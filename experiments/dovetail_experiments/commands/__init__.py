@@ -21,8 +21,8 @@ COMMANDS = {
     ),
     "bench": (
         "dovetail_experiments.commands.experiments",
-        "Measure turns per second (needs a checkout); or `dovetail bench learner TYPE`: your "
-        "learner beside others.",
+        "Measure turns per second (needs a checkout); or `dovetail bench learner TYPE`: compare "
+        "your learner with others.",
     ),
     "results": (
         "dovetail_experiments.commands.results",

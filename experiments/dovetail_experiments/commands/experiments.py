@@ -88,22 +88,21 @@ def run(
         str | None,
         typer.Option(
             metavar="K/N",
-            help="Play every N-th trial from the K-th on, in a folder of their own (part-K-of-N); "
+            help="Play every N-th trial from the K-th on, in a separate folder (part-K-of-N); "
             "`dovetail merge` joins the parts.",
         ),
     ] = None,
     trials: Annotated[
         str | None,
-        typer.Option(metavar="FIRST-LAST", help="Play the trials of these numbers, as --trial."),
+        typer.Option(metavar="FIRST-LAST", help="Like --trial, for trials by number."),
     ] = None,
     shards: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             min=0,
-            help="Divide the episodes among N brokers, each on its own core with its own "
-            "programs; 0 for one on "
-            "each core. For files without learning.",
+            help="Divide the episodes among N brokers, each with its own core and programs; 0 for "
+            "one on each core. For files without learning.",
             show_default="1, or as the file says",
         ),
     ] = None,
@@ -111,9 +110,8 @@ def run(
         str | None,
         typer.Option(
             metavar="ENGINE",
-            help="Play on a cluster: `ray` for the one that runs on this machine, or "
-            "ray:HOST:PORT. "
-            "--jobs and --shards then count places on it; 0 for one on each of its CPUs.",
+            help="Play on a cluster: `ray` for this machine's, or ray:HOST:PORT. --jobs and "
+            "--shards then apply to the cluster; 0 for one on each of its CPUs.",
         ),
     ] = None,
     track: Annotated[
@@ -273,8 +271,8 @@ def demo() -> None:
 
 
 def bench(context: typer.Context) -> None:
-    """Measure turns per second (needs a checkout); or `dovetail bench learner TYPE`: your learner
-    beside others.
+    """Measure turns per second (needs a checkout); or `dovetail bench learner TYPE`: compare
+    your learner with others.
 
     Example: dovetail bench learner td --set hidden=32
     """

@@ -36,12 +36,14 @@ TableName = Annotated[
     ),
 ]
 Columns = Annotated[
-    str, typer.Option("--columns", metavar="A,B", help="Only these columns, in this order.")
+    str, typer.Option("--columns", metavar="A,B", help="Columns to include, in this order.")
 ]
 Conditions = Annotated[
     list[str] | None,
     typer.Option(
-        "--where", metavar="CONDITION", help="Such as agent=td or trained>=1000; may be repeated."
+        "--where",
+        metavar="CONDITION",
+        help="Condition such as agent=td or trained>=1000; may be repeated.",
     ),
 ]
 By = Annotated[
@@ -138,8 +140,8 @@ def export(
         str,
         typer.Argument(
             metavar="FILE",
-            help="Ends in .csv, .jsonl, .json or .parquet; .txt for the games; a folder, which "
-            "ends in /, for a Parquet file of each finished stage that it lacks.",
+            help="A file in .csv, .jsonl, .json or .parquet; .txt for the games; or a folder, "
+            "ending in /, for a Parquet file of each finished stage that it lacks.",
         ),
     ],
     table: TableName = "results",
@@ -189,8 +191,7 @@ def report(
         int,
         typer.Option(
             min=0,
-            help="Games of each tournament and evaluation whose moves are compared with exact "
-            "values.",
+            help="Games per tournament and evaluation whose moves are compared with exact values.",
         ),
     ] = 50,
 ) -> None:
