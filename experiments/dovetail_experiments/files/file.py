@@ -222,7 +222,7 @@ class Tournament(PartRules, frozen=True, kw_only=True):
     sprt: SprtPart | None = None
     """Test that ends a meeting early."""
     best_of: Positive | None = None
-    """Number of games of which a player needs more than half the points to end a meeting."""
+    """Number of games; a player with more than half of their points ends the meeting."""
     openings: Openings = "auto"
     """As in phases, but ``auto`` by default; all pairings share one list."""
     parallel: Annotated[int, Meta(ge=0)] = 1

@@ -123,7 +123,7 @@ class KeptStates(Callback):
     """Saves the states selected by ``save_every`` and ``keep_best`` in the folder ``states``."""
 
     def begin(self, start: ExecutionStart) -> None:
-        """Start an execution."""
+        """Set up for an execution."""
         self._file = start.file
         self._folder = start.folder / STATES
         self._best: dict[str, float] = {}
@@ -166,7 +166,7 @@ class TensorBoard(Callback):
     """Writes values to the folder ``tensorboard`` as they arrive."""
 
     def begin(self, start: ExecutionStart) -> None:
-        """Start an execution."""
+        """Set up for an execution."""
         module = needed("tensorboardX")
         self._writer = module.SummaryWriter(str(start.folder / "tensorboard"))
 
@@ -192,7 +192,7 @@ class WandB(Callback):
         self._name = name
 
     def begin(self, start: ExecutionStart) -> None:
-        """Start an execution."""
+        """Set up for an execution."""
         self._module = needed(self._name)
         config = {**msgspec.to_builtins(start.file), **start.settings}
         self._module.init(project=start.file.name, name=start.title, config=config)
@@ -210,7 +210,7 @@ class MLflow(Callback):
     """Logs to MLflow."""
 
     def begin(self, start: ExecutionStart) -> None:
-        """Start an execution."""
+        """Set up for an execution."""
         self._module: Any = needed("mlflow")
         self._module.set_experiment(start.file.name)
         self._module.start_run(run_name=start.title)

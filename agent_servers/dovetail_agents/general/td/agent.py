@@ -39,7 +39,7 @@ class _Settings(Struct, forbid_unknown_fields=True):
     episodes: int
     steps: int
     seen: Annotated[int, Meta(ge=0)] = 0
-    """Rows that standardised the inputs."""
+    """Number of rows in the statistics that standardise inputs."""
 
 
 _Change = tuple[Array, float]
