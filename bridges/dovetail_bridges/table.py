@@ -194,10 +194,11 @@ class OpenTable(Closing):
         """Answer a seat's decision.
 
         Args:
-           seat: the seat's number.
-           action: a legal action or its label in the game.
-           turn: the number of the turn being answered.
-           force: if true, pass on an illegal action as well; the run's ``on_illegal`` then applies.
+            seat: the seat's number.
+            action: a legal action or its label in the game.
+            turn: the number of the turn being answered.
+            force: if true, pass on an illegal action as well; the run's ``on_illegal`` then
+                applies.
 
         Raises:
             CallRefused: it is not this seat's turn, the turn is over, or the action is not legal.
@@ -239,12 +240,12 @@ class OpenTable(Closing):
         """Ask for the next game; return true if it started within ``wait`` seconds.
 
         Args:
-           seat: the seat that asks.
-           seed: the master seed of the next games; the first seat to name one decides.
-           wait: maximum seconds to wait.
+            seat: the seat that asks.
+            seed: the master seed of the next games; the first seat to name one decides.
+            wait: maximum seconds to wait.
 
         Raises:
-           CallRefused: the current game is not over, or it was the last.
+            CallRefused: the current game is not over, or it was the last.
         """
         player = self._player(seat)
         with self._changed:
@@ -266,8 +267,8 @@ class OpenTable(Closing):
         """Return the number of a seat's game, its decision, and the game's end if it is over.
 
         Args:
-           seat: the seat's number.
-           since: ignore the ends of games numbered ``since`` or lower.
+            seat: the seat's number.
+            since: ignore the ends of games numbered ``since`` or lower.
 
         Raises:
             CallRefused: the table has failed.
@@ -541,7 +542,7 @@ class OpenTable(Closing):
         """Return an agent for each seat that is not open.
 
         Args:
-           count: the number of seats; None if only the broker knows it.
+            count: the number of seats; None if only the broker knows it.
         """
         against, open_ = self._against, len(self._players)
         if count is None:

@@ -96,7 +96,7 @@ def descriptions(folder: Path) -> list[tuple[str, Options]]:
     """Return the descriptions in a folder's ``.kif`` files.
 
     Raises:
-       DovetailError: a description is too long.
+        DovetailError: a description is too long.
     """
     files = sorted(folder.rglob("*.kif"))
     return [
@@ -131,7 +131,7 @@ def play(bridge: str, options: Mapping[str, Any], seed: int = 0) -> None:
     """Play one random episode of at most ``TURNS`` turns.
 
     Raises:
-       Exception: the game raised it, or an observation or legal action lies outside its space.
+        Exception: the game raised it, or an observation or legal action lies outside its space.
     """
     kind = preset(plugins.find("environment", bridge), dict(options), f"environment {bridge}")
     game: Environment = kind()
@@ -181,9 +181,9 @@ def run(bridge: str, games: Sequence[tuple[str, Options]], seconds: float) -> It
     """Try games one after another; a process that is late is killed and replaced.
 
     Args:
-       bridge: the bridge's name.
-       games: names and options.
-       seconds: the time limit of each game.
+        bridge: the bridge's name.
+        games: names and options.
+        seconds: the time limit of each game.
     """
     context = multiprocessing.get_context("spawn")
     worker: Any = None

@@ -106,7 +106,7 @@ class World(Protocol):
         """Call the agent or the environment alone (codes 36 to 40).
 
         Raises:
-           WireError: the two cannot be called separately.
+            WireError: the two cannot be called separately.
         """
         ...
 
@@ -188,8 +188,8 @@ class Glue:
     """The experiment's calls and the counters that they share.
 
     Args:
-       world: the agent and environment that the experiment drives.
-       left: returns true if the experiment has disconnected; called periodically in long episodes.
+        world: the agent and environment that the experiment drives.
+        left: returns true if the experiment has disconnected; called periodically in long episodes.
     """
 
     def __init__(self, world: World, left: Callable[[], bool] = lambda: False) -> None:
@@ -203,7 +203,7 @@ class Glue:
         """Return the payload of the answer to an experiment's frame.
 
         Raises:
-           WireError: experiments do not send such a frame.
+            WireError: experiments do not send such a frame.
         """
         if code == RL_STEP:
             return self._step()[1]

@@ -21,9 +21,9 @@ def drive(experiment: Peer, world: World) -> None:
     """Answer an experiment until it disconnects.
 
     Raises:
-       Lost: the experiment or another legacy program has disconnected.
-       WireError: the experiment violated the protocol.
-       DovetailError: a native program failed.
+        Lost: the experiment or another legacy program has disconnected.
+        WireError: the experiment violated the protocol.
+        DovetailError: a native program failed.
     """
     glue = Glue(world, left=lambda: not experiment.alive)
     while True:
@@ -63,10 +63,10 @@ def relay(
     """Serve one legacy experiment after another until the port is closed.
 
     Args:
-       port: the port at which legacy programs announce themselves.
-       make: makes the world of an experiment.
-       roles: the legacy roles, including the experiment's.
-       once: if true, return after the first experiment, as the original core does.
+        port: the port at which legacy programs announce themselves.
+        make: makes the world of an experiment.
+        roles: the legacy roles, including the experiment's.
+        once: if true, return after the first experiment, as the original core does.
     """
     while not port.closed:
         peers = port.claim(roles)

@@ -30,7 +30,7 @@ class Layout(Protocol):
         """Return a value as flat arrays.
 
         Raises:
-           DovetailError: the value does not have the form of the space.
+            DovetailError: the value does not have the form of the space.
         """
         ...
 
@@ -158,7 +158,7 @@ def native(space: spaces.Space) -> Layout:
     """Return the layout of a Dovetail game's space for a legacy program.
 
     Raises:
-       DovetailError: RL-Glue's arrays cannot carry the values; the text names the space.
+        DovetailError: RL-Glue's arrays cannot carry the values; the text names the space.
     """
     match space:
         case spaces.Discrete():
@@ -284,6 +284,6 @@ def legacy(arrays: Arrays) -> Layout:
     """Return the layout of the values that a legacy task spec declares.
 
     Raises:
-       DovetailError: a range is empty.
+        DovetailError: a range is empty.
     """
     return _Declared(arrays)

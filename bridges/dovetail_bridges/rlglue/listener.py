@@ -34,13 +34,13 @@ class Port:
     """A listening port for legacy programs.
 
     Args:
-       host: the address to bind.
-       number: the TCP port; 0 takes any free one.
-       roles: the roles that programs may announce here.
-       patience: seconds to wait for a program's answer; None waits forever.
+        host: the address to bind.
+        number: the TCP port; 0 takes any free one.
+        roles: the roles that programs may announce here.
+        patience: seconds to wait for a program's answer; None waits forever.
 
     Raises:
-       DovetailError: the address cannot be bound.
+        DovetailError: the address cannot be bound.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Port:
         """Wait until programs are connected in all roles; mark them busy and return them.
 
         Returns:
-           The programs by role; None after ``timeout`` seconds or when the port is closed.
+            The programs by role; None after ``timeout`` seconds or when the port is closed.
         """
         end = None if timeout is None else time.monotonic() + timeout
         remark = time.monotonic() + LONELY

@@ -35,8 +35,8 @@ class Lost(DovetailError):
     """A legacy program disconnected or was dropped.
 
     Args:
-       text: the reason.
-       late: true if the program was too slow.
+        text: the reason.
+        late: true if the program was too slow.
     """
 
     def __init__(self, text: str, *, late: bool = False) -> None:
@@ -71,7 +71,7 @@ class Peer:
         """Send a frame; return the payload of its answer.
 
         Raises:
-           Lost: the program disconnected, or its answer has another code.
+            Lost: the program disconnected, or its answer has another code.
         """
         self.send(code, payload)
         got, answer = self.receive()
@@ -83,7 +83,7 @@ class Peer:
         """Send a frame.
 
         Raises:
-           Lost: the program disconnected or does not read.
+            Lost: the program disconnected or does not read.
         """
         header = pack_header(code, len(payload))
         try:
@@ -112,10 +112,10 @@ class Peer:
         """Return the code and payload of the next frame.
 
         Args:
-           patient: if true, wait without limit, as for an experiment's next request.
+            patient: if true, wait without limit, as for an experiment's next request.
 
         Raises:
-           Lost: the program disconnected, was silent for too long, or sent an invalid frame.
+            Lost: the program disconnected, was silent for too long, or sent an invalid frame.
         """
         frames = self._frames
         if frames.empty and (short := self._short()) is not None:

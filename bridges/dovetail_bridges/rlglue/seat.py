@@ -80,7 +80,7 @@ class Numbering:
         """Return the number of an observation.
 
         Raises:
-           DovetailError: more than ``size`` observations have appeared.
+            DovetailError: more than ``size`` observations have appeared.
         """
         key = codec.encode(observation)
         found = self.known.get(key)
@@ -98,13 +98,13 @@ class SeatView:
     """A seat of a game as a legacy agent sees it.
 
     Args:
-       spec: the game's spec.
-       seat: the seat's number.
-       options: the form in which the agent sees the game.
-       numbering: the numbering of observations if ``options.index`` is set; it outlives this seat.
+        spec: the game's spec.
+        seat: the seat's number.
+        options: the form in which the agent sees the game.
+        numbering: the numbering of observations if ``options.index`` is set; it outlives this seat.
 
     Raises:
-       DovetailError: RL-Glue's arrays cannot carry the game's values.
+        DovetailError: RL-Glue's arrays cannot carry the game's values.
     """
 
     def __init__(
@@ -158,8 +158,8 @@ class SeatView:
         """Return an observation for the legacy agent.
 
         Raises:
-           DovetailError: the observation does not have the form of its space, or there are too many
-               to number.
+            DovetailError: the observation does not have the form of its space, or there are too
+                many to number.
         """
         if self._numbering is not None:
             adt = Adt((self._numbering.number(observation),))
@@ -186,7 +186,7 @@ class SeatView:
         """Return a legacy agent's answer as a value of the game's action space.
 
         Raises:
-           DovetailError: the answer lies outside the space, so the agent is broken.
+            DovetailError: the answer lies outside the space, so the agent is broken.
         """
         try:
             action = self._actions.unpack(adt)

@@ -26,9 +26,9 @@ class Bridge:
     """The threads of a bridge.
 
     Args:
-       address: the broker's address.
-       token: the broker's access token.
-       say: receives lines for the user.
+        address: the broker's address.
+        token: the broker's access token.
+        say: receives lines for the user.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Bridge:
         """Wait until the program is told to stop or something fails; then end everything.
 
         Raises:
-           DovetailError: there is no broker, or it refuses a program.
+            DovetailError: there is no broker, or it refuses a program.
         """
 
         def leave(number: int, frame: FrameType | None) -> None:

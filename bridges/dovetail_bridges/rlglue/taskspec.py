@@ -58,7 +58,7 @@ def read(text: str) -> TaskSpec:
     """Return the contents of a task spec.
 
     Raises:
-       DovetailError: the text is not a task spec of RL-Glue 3.0; the message names the place.
+        DovetailError: the text is not a task spec of RL-Glue 3.0; the message names the place.
     """
     body, extra = _without_extra(text)
     tokens = _TOKEN.findall(body)

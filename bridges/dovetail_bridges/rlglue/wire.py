@@ -156,7 +156,7 @@ def check_text(payload: bytes) -> bytes:
     """Return ``payload`` if it is one text.
 
     Raises:
-       WireError: the announced length differs from the actual one.
+        WireError: the announced length differs from the actual one.
     """
     if len(payload) < 4 or LENGTH.unpack_from(payload)[0] != len(payload) - 4:
         raise WireError(f"a text announces a length other than its own; got {len(payload)} bytes")
@@ -167,7 +167,7 @@ def text_of(payload: bytes) -> str:
     """Return the text in a payload; bytes that are not UTF-8 are read as Latin-1.
 
     Raises:
-       WireError: the announced length differs from the actual one.
+        WireError: the announced length differs from the actual one.
     """
     data = check_text(payload)[4:]
     try:
@@ -180,7 +180,7 @@ def check_outcome(payload: bytes) -> bytes:
     """Return ``payload`` if it is an environment's answer to a step: terminal, reward, observation.
 
     Raises:
-       WireError: it has another form.
+        WireError: it has another form.
     """
     return check_adt(payload, OUTCOME.size)
 
@@ -217,7 +217,7 @@ class Frames:
         """Return the code and payload of the next complete frame, or None.
 
         Raises:
-           WireError: the frame is larger than the limit.
+            WireError: the frame is larger than the limit.
         """
         data = self._data
         if len(data) < 8:

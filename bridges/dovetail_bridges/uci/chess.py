@@ -22,7 +22,7 @@ def fen(text: str) -> str:
     """Return the position in an environment's text.
 
     Raises:
-       DovetailError: the text contains none.
+        DovetailError: the text contains none.
     """
     found = FEN.search(text)
     if found is None:
@@ -34,7 +34,7 @@ def checked(position: str) -> str:
     """Return a position in FEN if it has one king of each side, which OpenSpiel takes for granted.
 
     Raises:
-       DovetailError: it is not such a position.
+        DovetailError: it is not such a position.
     """
     board = position.partition(" ")[0]
     widths = [sum(int(each) if each.isdecimal() else 1 for each in row) for row in board.split("/")]
@@ -88,7 +88,7 @@ class ChessBoard(Board):
         """Make a move.
 
         Raises:
-           DovetailError: the move is illegal.
+            DovetailError: the move is illegal.
         """
         if self.state.is_terminal():
             found = self._bare().get(move)

@@ -22,11 +22,11 @@ class UciEngine:
     """An engine that has said ``uciok``.
 
     Args:
-       engine: the engine's process, newly started.
-       options: values by name, for numbers, switches and choices only.
+        engine: the engine's process, newly started.
+        options: values by name, for numbers, switches and choices only.
 
     Raises:
-       DovetailError: the program does not speak UCI or lacks an option.
+        DovetailError: the program does not speak UCI or lacks an option.
     """
 
     def __init__(self, engine: Engine, options: Mapping[str, object]) -> None:
@@ -76,12 +76,12 @@ class UciEngine:
         """Return the engine's move, such as ``e7e8q``, or its other answer, such as ``(none)``.
 
         Args:
-           position: the arguments of ``position``: ``startpos moves e2e4`` or ``fen ...``.
-           limits: the arguments of ``go``.
-           seconds: the time after which the engine is told to stop.
+            position: the arguments of ``position``: ``startpos moves e2e4`` or ``fen ...``.
+            limits: the arguments of ``go``.
+            seconds: the time after which the engine is told to stop.
 
         Raises:
-           Forfeit: the engine exited, or gave no move even when told to stop; it is then closed.
+            Forfeit: the engine exited, or gave no move even when told to stop; it is then closed.
         """
         self.engine.say(f"position {position}")
         self.engine.say(f"go {limits}")

@@ -39,9 +39,9 @@ class Front:
     that drives the engine judges the game: as long as there is a legal move, one is played.
 
     Args:
-       agent: the agent that plays chess.
-       say: receives each line of output.
-       seed: the seed of the agent's random choices and of drawn moves.
+        agent: the agent that plays chess.
+        say: receives each line of output.
+        seed: the seed of the agent's random choices and of drawn moves.
     """
 
     def __init__(self, agent: Agent, say: Callable[[str], None], seed: int = 0) -> None:
@@ -219,7 +219,7 @@ def centipawns(value: float) -> int:
     """Return the advantage that corresponds to an expected reward on Elo's curve.
 
     Args:
-       value: the expected reward, from -1 (lost) to 1 (won).
+        value: the expected reward, from -1 (lost) to 1 (won).
 
     >>> centipawns(0.0), centipawns(0.5), centipawns(-1.0)
     (0, 191, -1000)
