@@ -214,7 +214,7 @@ class TextArena(Environment[Options]):
         """Refuse, since private messages to other seats cannot be sampled.
 
         Raises:
-           NoLookahead: always.
+            NoLookahead: always.
         """
         raise NoLookahead("TextArena's games offer no lookahead")
 
