@@ -14,7 +14,8 @@ from dovetail.broker.durable.journal import Journal
 from dovetail.broker.durable.write_ahead_log import place
 from dovetail.peer import plugins
 from dovetail.peer.agents.agent import RESIGN, Agent, Decision
-from dovetail.protocol.journal import EpisodeRecord, StateRecord, read
+from dovetail.protocol.journal import TITLE, EpisodeRecord, StateRecord, read
+from dovetail.protocol.logfile import new_framing
 from dovetail_experiments.reports import games
 from dovetail_web import replays
 
@@ -94,6 +95,8 @@ def test_an_episode_that_goes_otherwise(dovetail: Any, journal: Path, game: str)
         },
         {"actions": [[(1 - seat, action) for seat, action in turn] for turn in record.actions]},
         {"configuration": {"target": 1000}},
+        {"result": msgspec.structs.replace(result, turns=result.turns - 1)},
+        {"actions": [[(0, "a\x1b[31m\nthe replay ends as recorded")], *record.actions[1:]]},
     ]
     writer.write([msgspec.structs.replace(record, **change) for change in changes])
     writer.close()
@@ -104,6 +107,20 @@ def test_an_episode_that_goes_otherwise(dovetail: Any, journal: Path, game: str)
         assert answer.code == 1, number
         assert answer.err.startswith("dovetail: the replay differs in turn ")
         assert answer.err.count("\n") == 1
+        assert "the replay ends as recorded" not in answer.out.splitlines()
+
+
+@pytest.mark.parametrize("time", [float("nan"), 1e300, -1.0])
+def test_a_time_that_no_clock_shows_is_damage(dovetail: Any, journal: Path, time: float) -> None:
+    record = next(each for each in read(journal) if isinstance(each, EpisodeRecord))
+    forged = journal.with_name("forged")
+    framing = new_framing(TITLE)
+    data = msgspec.msgpack.encode(msgspec.structs.replace(record, time=time))
+    forged.write_bytes(framing.head + framing.pack(1, data))
+    answer = dovetail("replay", str(forged), "--list")
+    assert answer.code == 0
+    assert "has no episodes" in answer.out
+    assert "is damaged" in dovetail("journal", "check", str(forged)).err
 
 
 def test_a_game_that_a_seat_resigned_ends_as_recorded(dovetail: Any, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ HOSTILE = {
     "a header of many parts": ("[" + " . ".join('"b c"' for _ in range(20_000)) + "]", "levels"),
     "just too deep": (".".join("a" * 60) + " = 1", "levels"),
     "a number of many digits": ("x = " + "9" * 100_000, "is not valid TOML"),
+    "an integer of 100 digits": ("x = [{a = " + "9" * 100 + "}]", "an integer of 333 bits"),
     "no TOML": ("x = = 1", "is not valid TOML"),
 }
 READERS: dict[str, Callable[[Path], object]] = {

@@ -189,7 +189,7 @@ def replayed(
             say(f"-- turn {number + 1}")
             for seat, action in actions:
                 forced = " (chosen by the broker)" if (number, seat) in breached else ""
-                say(f"seat {seat} ({line(played.players[seat])}): {action}{forced}")
+                say(f"seat {seat} ({line(played.players[seat])}): {line(str(action))}{forced}")
             failed_here = result.reason == "environment-failed" or result.blame is not None
             if not (failed_here and number + 1 == len(played.actions)):
                 _legal(number, turn, spec, actions)
@@ -197,10 +197,11 @@ def replayed(
                 turn = environment.step(dict(actions))
             except Exception as error:
                 if failed_here and number + 1 == len(played.actions):
-                    say(f"the environment refuses: {error}")
+                    say(f"the environment refuses: {line(str(error))}")
                     break
                 raise DovetailError(
-                    f"the replay differs in turn {number + 1}: {type(error).__name__}: {error}"
+                    f"the replay differs in turn {number + 1}: {type(error).__name__}: "
+                    f"{line(str(error))}"
                 ) from error
             _count(turn, totals)
             say(environment.text().rstrip())
@@ -215,7 +216,7 @@ def _legal(number: int, turn: Turn, spec: Spec, actions: list[tuple[int, Any]]) 
     legal = {view.seat: view.legal for view in turn.seats}
     for seat, action in actions:
         if not allowed(action, legal.get(seat), spec.action_space(seat)):
-            _differs(number, f"action {action} of seat {seat} is not legal")
+            _differs(number, f"action {line(str(action))} of seat {seat} is not legal")
 
 
 def _count(turn: Turn, totals: list[float]) -> None:
@@ -243,6 +244,8 @@ def _check(played: EpisodeRecord, turn: Turn, totals: list[float]) -> None:
             _differs(number, f"it is {over or 'not over'}, not {result.reason}")
         if turn.outcome != result.outcome:
             _differs(number, f"the outcome is {turn.outcome}, not {result.outcome}")
+        if result.turns != number:
+            _differs(number, f"it has {number} turns, not {result.turns}")
     elif over is not None:
         _differs(number, f"it is {over}, and was stopped ({result.reason})")
     elif by_broker and result.outcome is not None:

@@ -16,10 +16,10 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from dovetail.protocol import codec
 from dovetail.protocol.display_text import line
@@ -44,6 +44,10 @@ VERSION = 3
 """The version of the format that is written."""
 
 
+Time = Annotated[float, Meta(ge=0, lt=253_402_300_800)]
+"""Seconds since 1970, UTC, up to the year 9999."""
+
+
 class Record(Struct, tag_field="record", tag=str.lower, omit_defaults=True):
     """A map in the journal whose ``record`` names its kind."""
 
@@ -59,7 +63,7 @@ class EpisodeRecord(Record, tag="played"):
     """The (seat, action) pairs of each turn."""
     breached: list[list[int]] = []
     """``[turn, seat]`` of each action that the broker chose for a seat."""
-    time: float = 0.0
+    time: Time = 0.0
     """The time of writing, in seconds since 1970, UTC."""
     label: str = ""
     """The label of its run; ``dovetail run`` writes ``EXECUTION/STAGE/ATTEMPT``."""
@@ -85,7 +89,7 @@ class StateRecord(Record, tag="kept"):
     name: str
     agent: str
     state: bytes
-    time: float = 0.0
+    time: Time = 0.0
     key: str = ""
     """The name of the owner's key; empty if it was stored without one."""
     shared: bool = False
@@ -96,7 +100,7 @@ class NumberRecord(Record, tag="numbers"):
     """A broker's last record: it assigned no number from ``next`` on."""
 
     next: int
-    time: float = 0.0
+    time: Time = 0.0
 
 
 AnyRecord = EpisodeRecord | StateRecord | NumberRecord

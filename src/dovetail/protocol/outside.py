@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ LIST = 256 << 20
 """Maximum bytes of a long list."""
 STATE = 2 << 30
 """Maximum bytes of a learner's state."""
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+"""The integers of TOML."""
 DEPTH = 50
 """Maximum nesting of tables and lists."""
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
@@ -79,24 +81,35 @@ def parsed(given: str) -> dict[str, Any]:
     """Parse a TOML text.
 
     Raises:
-        ValueError: it is not TOML.
+        ValueError: it is not TOML, or has an integer of more than 64 bits.
         RecursionError: it is too deep.
     """
     if _PARTS.search(given):  # each part is a level and costs the parser as much as all before it
         raise RecursionError
-    return tomllib.loads(given)
+    found = tomllib.loads(given)
+    for level in levels(found.values()):
+        for each in level:
+            if isinstance(each, int) and not LEAST <= each <= MOST:
+                raise ValueError(f"an integer of {each.bit_length()} bits; TOML has 64")
+    return found
 
 
-def deep(values: Iterable[Any]) -> bool:
-    """Return whether values have more than ``DEPTH`` levels; it does not recurse."""
+def levels(values: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yield the values of tables and lists, level by level, down to ``DEPTH``; one more says that
+    they are too deep.  It does not recurse.
+    """
     level = list(values)
-    for _ in range(DEPTH):
+    for _ in range(DEPTH + 1):
+        if level:
+            yield level
         level = [
             inner
             for each in level
             if isinstance(each, dict | list)
             for inner in (each.values() if isinstance(each, dict) else each)
         ]
-        if not level:
-            return False
-    return True
+
+
+def deep(values: Iterable[Any]) -> bool:
+    """Return whether values have more than ``DEPTH`` levels."""
+    return sum(1 for _ in levels(values)) > DEPTH
