@@ -1,1 +1,2 @@
-"""Each study as it ran: trainers, measurements and experiment files, a folder per study."""
+"""The five studies as they were run: trainers, measurements and experiment files, in a folder
+each."""

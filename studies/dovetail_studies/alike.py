@@ -1,4 +1,4 @@
-"""Short trainings, one of each row: their results say whether a machine computes as another did."""
+"""Digests of one short training per row, which tell whether a machine computes the same results."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from dovetail_studies.working import KEPT_RESULTS, file, pick, units, work
 
 NAME = "short.json"
 TIMES = frozenset(("seconds", "rate"))
-"""Parts of results that measure time, which no digest holds."""
+"""The parts of results that measure time, which digests leave out."""
 
 
 class Short(Struct, forbid_unknown_fields=True):
-    """A short piece of work that is done."""
+    """A short piece of work that was done."""
 
     digest: str
-    """Of its result."""
+    """The digest of the result."""
     code: str
-    """Of the code that made it; see ``code.digest``."""
+    """The digest of the code that made the result; see ``code.digest``."""
 
 
 Kept = dict[str, dict[str, Short]]
-"""By study and row."""
+"""The short pieces of work by study and row."""
 
 
 def piece(row: Row) -> Unit:
@@ -52,7 +52,7 @@ def _timeless(value: Any) -> Any:
 
 
 def read(folder: Path = KEPT_RESULTS) -> Kept:
-    """Return the digests that the repository keeps.
+    """Return the digests kept in the repository.
 
     Raises:
         DovetailError: the file is none of them.
@@ -66,7 +66,7 @@ def read(folder: Path = KEPT_RESULTS) -> Kept:
 
 
 def write(whole: Study, out: Path, folder: Path) -> None:
-    """Keep the digests of a study's short pieces that this code has done."""
+    """Keep the digests of a study's short pieces of work made with this code."""
     kept = read(folder)
     found = kept.setdefault(whole.name, {})
     for row in whole.rows:
@@ -83,7 +83,7 @@ def write(whole: Study, out: Path, folder: Path) -> None:
 
 
 def said(whole: Study, row: Row, folder: Path = KEPT_RESULTS) -> str:
-    """Do the short piece of a row, and say whether its result is the kept one."""
+    """Do a row's short piece of work; return a line that says if its result is the kept one."""
     assert row.work is not None
     short = read(folder).get(whole.name, {}).get(row.key)
     if short is None:

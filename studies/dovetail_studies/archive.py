@@ -1,4 +1,4 @@
-"""Kept results and states: one archive a study, whose bytes depend on its members alone."""
+"""Kept results and states: one archive per study, whose bytes depend only on its members."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.reports import output
 
 DATE = (1980, 1, 1, 0, 0, 0)
-"""The date of every member; the earliest that the format knows."""
+"""The date of every member: the earliest that the format can represent."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Member:
         return f"{self.archive}/{self.name}"
 
     def is_file(self) -> bool:
-        """Return whether the archive has this member."""
+        """Return true if the archive has this member."""
         return self.name in members(self.archive)
 
     def is_dir(self) -> bool:
-        """Return whether the archive has members in this folder."""
+        """Return true if the archive has members in this folder."""
         return bool(self.files())
 
     def files(self) -> list[str]:
@@ -54,11 +54,11 @@ class Member:
 
 
 Place = Path | Member
-"""A file that may be in an archive."""
+"""A file that may lie in an archive."""
 
 
 def members(archive: Path) -> Mapping[str, bytes]:
-    """Return the content of an archive by name; nothing if there is no archive.
+    """Return an archive's members by name; an empty map if there is no archive.
 
     Raises:
         DovetailError: the file is not an archive.
@@ -80,7 +80,7 @@ def _members(archive: Path, changed: int, size: int) -> Mapping[str, bytes]:
 
 
 def write(archive: Path, content: Mapping[str, bytes]) -> None:
-    """Write an archive, whole or not at all; equal content gives equal bytes.
+    """Write an archive atomically; equal content gives equal bytes.
 
     Members are stored, since what compresses them differs from one version of zlib to the next.
 

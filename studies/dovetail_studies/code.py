@@ -1,4 +1,4 @@
-"""Digests of code: tell results that other code made from those of this."""
+"""Digests of code, which tell apart results made by different versions of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import Any
 from dovetail.peer import provenance
 
 PACKAGES = ("dovetail_agents", "dovetail_games", "dovetail_studies")
-"""Packages that decide a result; the core, whose tests keep episodes as they were, is left out."""
+"""The packages that decide a result; the core is left out, since its tests keep episodes
+identical."""
 
 
 def digest(work: Callable[..., Any]) -> str:
@@ -33,7 +34,7 @@ def _digest(module: str) -> str:
 
 @cache
 def _parsed(module: str) -> tuple[bytes, tuple[str, ...]]:
-    """Return a digest of a module's code, and the modules that it imports anywhere."""
+    """Return a digest of a module's code and the names of all modules that it imports."""
     spec = find_spec(module)
     if spec is None or spec.origin is None:
         return b"", ()

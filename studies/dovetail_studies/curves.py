@@ -1,4 +1,4 @@
-"""Curves of a row: how its trainings came to their last figures, as a picture beside the table."""
+"""Learning curves of a row's trainings, as a picture beside the table."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dovetail_experiments.statistics import Estimate
 from dovetail_studies.means import mean
 
 COLUMNS = 2
-"""Panels side by side."""
+"""The number of panels side by side."""
 FEW = 4
-"""Most curves whose last rises a caption has."""
+"""Maximum number of curves whose final rise the caption states."""
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.sans-serif": ["DejaVu Sans"],
@@ -26,16 +26,17 @@ STYLE: dict[Any, Any] = {
     "ytick.major.size": 0,
     "ytick.minor.size": 0,
 }
-"""Text as text and no ticks, which the grid shows as well: a file has a third of the size."""
+"""The style of the pictures: text as text and no ticks beside the grid, which cuts a file to a
+third."""
 OURS = "ours"
 """The name of a panel's only curve."""
 PARTS = 5
-"""Of a training: how much the last adds to the one before says where the curve heads."""
+"""The number of parts of a training; the gain of the last over the one before shows its trend."""
 
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """A figure of some trainings at the same points.
+    """A figure of several trainings, measured at the same points.
 
     Args:
         name: in the legend.
@@ -52,14 +53,15 @@ class LearningCurve:
 
 @dataclass(frozen=True)
 class PrintedMark:
-    """A figure that the study prints: a dotted line, and a cross where both numbers are known."""
+    """A figure printed in the study: a dotted line, and a cross where both coordinates are
+    known."""
 
     name: str
-    """In the legend, which does not have it if this is empty."""
+    """The name in the legend; empty leaves it out."""
     value: float | None
     across: float | None = None
     of: str = ""
-    """The curve whose colour it has."""
+    """The name of the curve whose colour the mark takes."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +70,15 @@ class Panel:
 
     title: str
     measure: str
-    """The figure they show, with its unit."""
+    """The measured figure, with its unit."""
     curves: Sequence[LearningCurve]
     marks: Sequence[PrintedMark] = ()
     limits: tuple[float, float] | None = None
-    """The values that it may have."""
+    """The range of its values."""
     log: bool = False
-    """True if its axis is logarithmic."""
+    """True for a logarithmic axis."""
     thin: bool = False
-    """True if each seed has a thin line in place of a band around their mean: where they lie far
+    """True to draw a thin line per seed instead of a band around the mean, for seeds that lie far
     apart."""
 
 
@@ -88,16 +90,16 @@ class Picture:
     across: str
     """The quantity along the horizontal axis."""
     text: str
-    """The meaning of a point and of the study's figures, for the caption."""
+    """The meaning of points and of the study's figures, for the caption."""
 
     @property
     def curves(self) -> list[LearningCurve]:
-        """All curves that are ours."""
+        """All curves of our trainings."""
         return [each for panel in self.panels for each in panel.curves if not each.study]
 
 
 def over_seeds(curve: LearningCurve, limits: tuple[float, float] | None) -> list[Estimate]:
-    """Return the mean over the seeds at each point, its interval no wider than the limits."""
+    """Return the mean over seeds at each point, its interval clipped to the limits."""
     low, high = limits or (-math.inf, math.inf)
     found = [mean(values) for values in zip(*curve.runs, strict=True)]
     return [
@@ -114,7 +116,7 @@ def rise(curve: LearningCurve) -> Estimate:
 
 
 def caption(picture: Picture) -> str:
-    """Return what the axes, lines and bands are, and where the curves head."""
+    """Return a caption with the axes, lines, bands and trends of a picture."""
     measures = list(dict.fromkeys(panel.measure for panel in picture.panels))
     seeds = sorted({len(each.runs) for each in picture.curves})
     number = " to ".join(dict.fromkeys(str(each) for each in (seeds[0], seeds[-1])))
@@ -147,7 +149,7 @@ def _rise(curve: LearningCurve) -> str:
 
 
 def alt(title: str, picture: Picture) -> str:
-    """Return what a reader without pictures is told."""
+    """Return the alternative text of a picture."""
     named = [*(each.title for each in picture.panels), *(each.name for each in picture.curves)]
     names = ", ".join(each for each in dict.fromkeys(named) if each and each != OURS)
     return f"{title}, curves over {picture.across}{names and ': '}{names}"
@@ -236,8 +238,8 @@ _EMPTY = re.compile(r'<g id="\w+"/>|<!--.*?-->| transform="rotate\(-0 [^"]*"')
 
 
 def _short(text: str) -> str:
-    """Return an SVG file with one digit after the point, each style once, and without what says
-    nothing."""
+    """Return an SVG file with coordinates to one decimal, without repeated styles and redundant
+    attributes."""
     styles: dict[str, str] = {}
 
     def named(found: re.Match[str]) -> str:
@@ -255,8 +257,8 @@ def _short(text: str) -> str:
 
 
 def means(count: int, every: float, of: int) -> Iterator[float]:
-    """Return where the means of groups of tests lie, of ``count`` tests after every few
-    games.
+    """Return the positions of the means of groups of tests, for ``count`` tests at equal intervals
+    of games.
 
     >>> list(means(12, 10, of=5))
     [30.0, 80.0, 115.0]

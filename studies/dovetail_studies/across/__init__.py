@@ -1,1 +1,1 @@
-"""The learners of all studies, at one table."""
+"""The learners of all studies against each other."""

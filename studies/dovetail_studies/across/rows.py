@@ -40,21 +40,22 @@ Array = NDArray[Any]
 ENVIRONMENTS: list[type[Environment]] = [ConnectFour, Dots, Amazons, RLGame, *KEEPS.values()]
 AGENTS: list[type[Agent[Any]]] = [*(Random, TD, RLGameTD, QLearning, AmazonsPlayer, DotsPlayer)]
 ANY = {"td-rlgame": "RLGame", "q-learning": "Dominion, for any game", "td": "none: ours"}
-"""Learners of any of these games, and the study that they come from."""
+"""The learners for any of these games, and the study of each."""
 GAMES: dict[str, tuple[Mapping[str, Any], Mapping[str, str]]] = {
     "connect_four": ({}, ANY),
     "rlgame": ({"size": 5, "pawns": 3}, ANY),
     "amazons": ({"rows": 5, "columns": 5}, {"amazons-player": "Amazons", **ANY}),
     "dots": ({"rows": 3, "columns": 3}, {"dots-player": "dots and boxes", **ANY}),
 }
-"""By game: its board, and the learners that can play it."""
+"""The board of each game, and the learners that can play it."""
 PARAMETERS: dict[str, Mapping[str, Any]] = {
     "amazons-player": {"weights": "zeros", "rollouts": False, "depth": 1},
     "dots-player": {"weights": "zeros", "turns": 1},
 }
-"""Where the defaults would begin with learned weights or see further ahead than the others."""
+"""Parameters for learners whose defaults start from learned weights or search deeper than the
+others."""
 MOST_TURNS = 1_000
-"""Untrained players of RLGame may never end a game."""
+"""Maximum turns of a game; untrained players of RLGame may never end one."""
 
 
 def _self_play(
@@ -72,7 +73,7 @@ def _self_play(
 
 
 def _meet(game: str, unit: rows.Unit) -> rows.Result:
-    """Train each learner by self-play, then let all meet."""
+    """Train each learner by self-play, then play a round robin."""
     board, learners = GAMES[game]
     names = ["random", *learners]
     found: dict[str, Any] = {"games": 0, "distinct": 0, "tested": 0}
@@ -117,7 +118,7 @@ def _meet(game: str, unit: rows.Unit) -> rows.Result:
 
 
 def _lead(results: Sequence[rows.Result], first: str, second: str) -> str:
-    """Return in a sentence by how much the first player's rating is above the second's, by seed."""
+    """Return a sentence with the first player's lead in rating over the second, by seed."""
     by_seed = [each["elo"][first] - each["elo"][second] for each in results]
     ahead = sum(each > 0 for each in by_seed)
     return (
@@ -157,12 +158,12 @@ def _draw(game: str, done: rows.Done) -> rows.Drawn:
 
 FIRST = ("Zeros", "Ones", "Mp")
 SHOWN = {"Mp": "MP"}
-"""How a set of weights is called outside the name of a run."""
+"""The name of each set of weights that is not named after a run."""
 AGAINST = ("AbMp", "Random", "McMp")
 
 
 def _trainings(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return the pairs of trainings from all first weights, each with ``opponents``, for each
+    """Return the pairs of trainings from all initial weights, each with ``opponents``, for each
     seed."""
     names = [f"{first}Vs{other}" for other in AGAINST[: values["opponents"]] for first in FIRST]
     pairs = map(list, itertools.combinations(names, 2))
@@ -170,7 +171,8 @@ def _trainings(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Uni
 
 
 def _explained(shares: Array) -> list[float]:
-    """Return how much of the variance of a table its rows explain, its columns, and neither."""
+    """Return the shares of a table's variance that its rows explain, its columns explain, and
+    neither does."""
     centred = shares - shares.mean()
     parts = [(centred.mean(axis) ** 2).sum() * shares.shape[axis] for axis in (1, 0)]
     whole = (centred**2).sum()
@@ -189,8 +191,7 @@ def _parts(shares: Array) -> str:
 
 
 def _ahead(shares: Array, against: Sequence[str]) -> str:
-    """Return by how many points training against AbMp is ahead of training against McMp, by
-    seed."""
+    """Return the lead in points of training against AbMp over training against McMp, by seed."""
     by_first = 100 * (shares[:, against.index("AbMp")] - shares[:, against.index("McMp")])
     parts = [
         f"{rows.interval(mean(by_first[:, n].tolist()), 0)} from {SHOWN.get(each, each)}"
@@ -202,8 +203,8 @@ def _ahead(shares: Array, against: Sequence[str]) -> str:
 
 
 def _shares(done: rows.Done, against: Sequence[str]) -> Array:
-    """Return the shares of wins of trainings against some opponents, among themselves: seeds,
-    opponents, initial weights."""
+    """Return the shares of wins among trainings against some opponents: seeds, opponents, initial
+    weights."""
     tables = []
     for seed in sorted({unit["seed"] for unit, _ in done}):
         of_seed = [each for each in done if each[0]["seed"] == seed]

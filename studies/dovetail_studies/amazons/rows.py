@@ -39,11 +39,11 @@ FEATURES = (
 
 
 class PrintedRun(NamedTuple):
-    """The figures of a training run that the study prints or says in words."""
+    """A training run's figures that the study prints or states in words."""
 
     name: str
     settled: int
-    """Moves at which it reads from a plot that the weights do not change any more."""
+    """The number of moves after which the study's plot shows no further change in the weights."""
     first: float | None = None
     """The score before training."""
     last: float | None = None
@@ -61,14 +61,14 @@ RUNS = (
     PrintedRun("MpVsAbMp", 60_000),
     PrintedRun("MpVsMcMp", 60_000, 0),
 )
-"""In the study's order: figures 13 to 21."""
+"""The runs in the study's order: figures 13 to 21."""
 RATE_STEPS = 20
-"""The step size is halved after each twentieth of a run: in the study every 5,000 moves."""
+"""The number of times the step size is halved in a run; in the study, every 5,000 moves."""
 SPAN = 50
-"""Moves between the weights whose distance says whether they have settled."""
+"""Moves between the two sets of weights whose distance tells if they have settled."""
 SETTLED = (0.1, 0.01, 0.001)
-"""Weights may be said to have settled when they move by less than one of these shares of what they
-moved at most."""
+"""The thresholds of settling: weights have settled when they move by less than this share of their
+largest movement."""
 OPPONENTS: dict[str, Mapping[str, Any]] = {"AbMp": {"rollouts": False}, "McMp": {"rollouts": True}}
 
 
@@ -80,7 +80,7 @@ def _halving(unit: rows.Unit) -> int:
 
 
 def train(unit: rows.Unit) -> rows.Result:
-    """Train against a fixed opponent for a number of the learner's moves, and check on the way."""
+    """Train against a fixed opponent for a number of the learner's moves, testing along the way."""
     start, other = unit["run"].split("Vs")
     given = {
         "weights": start.lower(),
@@ -149,8 +149,8 @@ def _score(results: Sequence[rows.Result], check: int) -> Estimate:
 
 
 def settled(result: rows.Result, moves: int, share: float) -> float:
-    """Return after how many moves the weights moved by less than a share of the most: between two
-    parts in proportion to the logarithm."""
+    """Return the number of moves after which the weights moved by less than a share of the maximum,
+    interpolated between two parts by the logarithm."""
     moved = np.log(result["distances"])
     part, level = moves / len(moved), moved.max() + math.log(share)
     last = int(np.flatnonzero(moved >= level)[-1])
@@ -210,7 +210,7 @@ def _train_draw(run: PrintedRun, done: rows.Done) -> rows.Drawn:
 
 
 def _train_curves(run: PrintedRun, results: Sequence[rows.Result], unit: rows.Unit) -> Picture:
-    """Return the scores of the checks, and how far the weights move."""
+    """Return the scores of the tests and the distances that the weights moved."""
     moves = int(unit["moves"])
     count = min(len(each["checks"]) for each in results)
     at = [rows.over(results, "checks", n, "moves").value for n in range(count)]
@@ -250,7 +250,7 @@ WEIGHTS_OF = {
     "OnesVsAbMp": "ones-vs-abmp",
     "MpVsRandom": "mp-vs-random",
 }
-"""The runs whose weights the study prints, and the player's names for them."""
+"""The runs whose weights the study prints, and the player's name of each."""
 
 
 def _weights_draw(done: rows.Done) -> rows.Drawn:
@@ -316,11 +316,11 @@ SEARCHES: dict[str, Mapping[str, Any]] = {
 
 
 MOBILITIES = {"queen": "queen moves", "full": "whole moves"}
-"""The moves that mobility counts."""
+"""The moves that each mobility counts."""
 
 
 def thinking(given: Mapping[str, Any], seed: int) -> list[float]:
-    """Return the seconds of one core that a player takes for each move of a game with itself."""
+    """Return the seconds of one core that a player takes per move in a game with itself."""
     player = AmazonsPlayer(msgspec.convert(given, AmazonsParameters), seed)
     game, rng = Amazons(Configuration(rows=8, columns=8)), random.Random(seed)
     spec = game.init()
@@ -393,12 +393,12 @@ PRESETS = {
 }
 TRAINED = [name for name in PRESETS if name != "MP"]
 LEARNED = {"here": (0, 1), "first": (0,)}
-"""Which of a pair play with weights learned here, by what a piece of work says."""
+"""The players of a pair whose weights were learned here, by the value in a piece of work."""
 
 
 def _meetings(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return the pairs with the study's weights, again with those that each seed learned here, and
-    those learned here with the study's of the same run."""
+    """Return the pairs with the study's weights, with the weights that each seed learned here, and
+    between the study's and ours of the same run."""
     names, games = list(PLAYERS), values["games"]
     pairs = [(a, b) for n, a in enumerate(names) for b in names[n + 1 :]]
     given = {"games": games}
@@ -411,7 +411,7 @@ def _meetings(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit
 
 
 def weights_of(name: str, file: str, unit: rows.Unit, command: str) -> list[float]:
-    """Return the weights that a kept training ended with.
+    """Return the final weights of a kept training.
 
     Raises:
         DovetailError: there is none in the ``file`` of a study; ``command`` makes it.
@@ -428,13 +428,13 @@ def weights_of(name: str, file: str, unit: rows.Unit, command: str) -> list[floa
 
 
 def learned(run: str, seed: int) -> list[float]:
-    """Return the weights that a training of the row ``weights`` ended with."""
+    """Return the final weights of a training of the row ``weights``."""
     [unit] = rows.every(STUDY.row("weights").sizes["study"].values, [seed], run=[run])
     return weights_of("amazons", "trainings.study.jsonl", unit, "dovetail study amazons weights")
 
 
 def meeting(unit: rows.Unit) -> rows.Result:
-    """Play the games of a pair of players, seats in turn."""
+    """Play the games of a pair of players, who alternate seats."""
     with InProcess([Amazons], [AmazonsPlayer, Random]) as experiment:
         players = []
         ours = LEARNED.get(unit.get("learned", ""), ())
@@ -457,7 +457,7 @@ def meeting(unit: rows.Unit) -> rows.Result:
 
 
 def won(done: rows.Done) -> tuple[Counter[str], Counter[str]]:
-    """Return the wins and the games of each player."""
+    """Return each player's wins and games."""
     wins: Counter[str] = Counter()
     games: Counter[str] = Counter()
     for unit, result in done:
@@ -470,12 +470,12 @@ def won(done: rows.Done) -> tuple[Counter[str], Counter[str]]:
 
 
 def _standing(wins: int, games: int) -> list[str]:
-    """Return wins, losses and points, of which a win adds one and a loss takes one."""
+    """Return wins, losses and points; a win adds one point and a loss subtracts one."""
     return [f"{wins}", f"{games - wins}", f"{2 * wins - games:+}"]
 
 
 def _shared(found: Sequence[tuple[int, int]]) -> list[str]:
-    """Return the standing and the share, with its interval over seeds, of wins and games by
+    """Return the standing and the share, with its interval over seeds, from wins and games by
     seed."""
     wins, games = (sum(each) for each in zip(*found, strict=True))
     share = rows.within(mean([100 * won / of for won, of in found]), *rows.PERCENT)
@@ -483,7 +483,7 @@ def _shared(found: Sequence[tuple[int, int]]) -> list[str]:
 
 
 NOT_PRINTED = ["-"] * 4
-"""A standing and a share that the study does not have."""
+"""The standing and share of a player for whom the study prints none."""
 
 
 def _meetings_draw(done: rows.Done) -> rows.Drawn:

@@ -1,1 +1,1 @@
-"""The strongest learner of each game that we can train here."""
+"""The strongest learner of each game that can be trained here."""

@@ -17,9 +17,9 @@ from dovetail_studies.playing import Score, match
 RUNS = ("ZerosVsAbMp", "OnesVsAbMp", "MpVsAbMp", "ZerosVsMcMp", "OnesVsMcMp", "MpVsMcMp")
 """The study's trainings against a searching opponent."""
 PLAIN = "OnesVsAbMp without rollouts"
-"""The second of them with a learner that plays without rollouts in training."""
+"""The second of these runs, with a learner that trains without rollouts."""
 CHOSEN, SAME = PLAIN, "OnesVsAbMp"
-"""The training that did best in the games for the choice, and the same one as the study ran it."""
+"""The training that did best in the games for the choice, and the same run as the study ran it."""
 PUBLISHED = "ones-vs-abmp"
 """The study's weights that came first in its tournament."""
 WAYS: dict[str, dict[str, Any]] = {
@@ -33,20 +33,21 @@ MEETINGS = (
     ("depth 3", "depth 3"),
     ("depth 4", "depth 3"),
 )
-"""How ours searches, and how the published player does."""
+"""The search settings of our player and of the published one in each meeting."""
 ITSELF = (MEETINGS[0], MEETINGS[3])
-"""The meetings that the published player needs with itself; the others follow from these."""
+"""The published player's meetings with itself from which the others follow."""
 CHOICE = 1000
-"""Added to a seed for the games of the choice, so that their openings are not those of the
-others."""
+"""The offset of the seeds of the games for the choice, so that their openings differ from the
+others'."""
 MOVES = 100_000
-"""Of a training, as in the study."""
+"""The moves of a training, as in the study."""
 SLOW = 10
-"""How many times fewer games there are of depth 4."""
+"""The factor by which the number of games falls at depth 4."""
 
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return the trainings, the games for the choice, games to be timed, and those of the table."""
+    """Return the trainings, the games for the choice, the timed games, and the games of the
+    table."""
     even = {"way": "depth 3", "against": "depth 3"}
     given: list[rows.Unit] = [{"train": SAME, "moves": values["moves"]}] if values["moves"] else []
     given += [{"choice": run, **even, "games": values["few"]} for run in (*RUNS, PLAIN)]
@@ -74,8 +75,7 @@ def _work(unit: rows.Unit) -> rows.Result:
 
 
 def _weights(player: str, seed: int) -> str | list[float]:
-    """Return the weights of a player: the published ones, or those that a kept training ended
-    with."""
+    """Return a player's weights: the published ones, or the final ones of a kept training."""
     if player == "published":
         return PUBLISHED
     if player != PLAIN:
@@ -85,7 +85,7 @@ def _weights(player: str, seed: int) -> str | list[float]:
 
 
 def _play(weights: str | list[float], unit: rows.Unit, seed: int) -> Score:
-    """Play against the published weights, each opening from both seats."""
+    """Play against the published weights, with each opening from both seats."""
     given = {"weights": weights, **WAYS[unit["way"]]}
     published = {"weights": PUBLISHED, **WAYS[unit["against"]]}
     with InProcess([Amazons], [AmazonsPlayer]) as experiment:
@@ -97,7 +97,7 @@ def _play(weights: str | list[float], unit: rows.Unit, seed: int) -> Score:
 
 
 def _opposite(found: Estimate) -> Estimate:
-    """Return the share of the other side."""
+    """Return the other side's share."""
     return Estimate(1 - found.value, 1 - found.high, 1 - found.low)
 
 

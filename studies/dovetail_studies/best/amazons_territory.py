@@ -1,4 +1,4 @@
-"""Amazons: territory in place of the study's features, an opening book, and a league."""
+"""Amazons: territory instead of the study's features, an opening book, and a league."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ MEETINGS = (
     (SECOND, FIRST, 8),
     (LEAGUE, THIRD, 8),
 )
-"""Player, opponent, and the side of the board; games begin with two moves drawn at random."""
+"""Player, opponent and board size of each meeting; games start with two random moves."""
 OPENINGS = ((SECOND, ROLLOUTS, 8), (BOOK, ROLLOUTS, 8), (BOOK, SECOND, 8))
-"""Games from the first position, where the book has moves."""
+"""Games from the initial position, where the book has moves."""
 SLOW = 20
-"""How many times fewer games there are against depth 4."""
+"""The factor by which the number of games falls against depth 4."""
 
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
@@ -61,7 +61,7 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
 
 
 def _league(games: int, seed: int) -> bytes:
-    """Return the state of the learner of the example ``amazons_league``."""
+    """Return the state of the learner in the example ``amazons_league``."""
     file = resources.files("dovetail_experiments.examples").joinpath("amazons_league.toml")
     with (
         resources.as_file(file) as path,

@@ -35,7 +35,7 @@ LEARNER = {
     "learning_rate": 0.03,
     "averaging": 3_000,
 }
-"""Of ``experiments/dovetail_experiments/examples/connect_four_strength.toml``."""
+"""The learner of ``experiments/dovetail_experiments/examples/connect_four_strength.toml``."""
 PLAIN, TRACES = "`ntuple-connect-four`", "`ntuple-connect-four`, traces"
 TUPLES = (PLAIN, TRACES)
 PLAYERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -51,16 +51,16 @@ OPPONENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "3": ("`alpha-beta`, depth 3", "alpha-beta", {"depth": 3}),
     "4": ("`alpha-beta`, depth 4", "alpha-beta", {"depth": 4}),
 }
-"""The study's minimax looked 3 plies ahead."""
+"""The opponents; the study's minimax searched 3 plies."""
 LEARNERS = (*TUPLES, "`td`")
 BEATS = "wins consistently (2012)"
 TRACED = 3
-"""Trainings with traces at most: they take twice as long."""
+"""Maximum number of trainings with traces, which take twice as long."""
 LATE = {"openings": 2, "plies": 16, "first": 0}
-"""Games against the solver that cost it no time; one from the empty board takes it some 30
+"""Games against the solver in which it needs no search; one from the empty board takes it about 30
 seconds."""
 HELD_OUT = 1_000_000
-"""Added to the seeds of positions, so that no training uses them."""
+"""The offset of the seeds of test positions, so that no training uses them."""
 AGENTS: list[type[Agent[Any]]] = [NTupleConnectFour, TD, Random, AlphaBetaAgent, ConnectFourSolver]
 
 
@@ -78,7 +78,7 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
 
 
 def _player(experiment: Experiment, unit: rows.Unit) -> int:
-    """Return a player, which has learned if it is a learner."""
+    """Return a player; a learner is trained first."""
     kind, parameters = PLAYERS[unit["player"]]
     player = experiment.create(kind, parameters=dict(parameters), seed=unit["seed"])
     if unit["player"] in LEARNERS:
@@ -96,7 +96,8 @@ def _player(experiment: Experiment, unit: rows.Unit) -> int:
 
 
 def _against_solver(experiment: Experiment, player: int, unit: rows.Unit) -> rows.Result:
-    """Play the solver from openings in both seats, and as first from the empty board."""
+    """Play the solver: openings from both seats, and games from the empty board as the first
+    player."""
     # Training games are counted where the same training is measured.
     found: rows.Result = {"games": 0, "matches": {}}
     solver = experiment.create("connect-four-solver", seed=unit["seed"])

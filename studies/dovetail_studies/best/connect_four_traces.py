@@ -1,4 +1,5 @@
-"""Connect Four: n-tuples with and without eligibility traces, as first against perfect play."""
+"""Connect Four: n-tuple networks with and without eligibility traces, moving first against perfect
+play."""
 
 from __future__ import annotations
 
@@ -18,10 +19,10 @@ from dovetail_studies.learned import continued
 from dovetail_studies.playing import match
 
 RULE = {"learning_rate": 0.004, "epsilon": 0.1}
-"""Of Bagheri, Thill, Koch and Konen (2016)."""
+"""The learning rule of Bagheri, Thill, Koch and Konen (2016)."""
 TRACES = (0.0, 0.8)
 PARTS = (16, 8, 4, 2, 1)
-"""A training is measured after a sixteenth of its games, an eighth, a fourth, a half, and all."""
+"""The divisors of a training's games after which it is measured: 16, 8, 4, 2 and 1."""
 
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
@@ -37,7 +38,8 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
 
 
 def _trained(trace: float, games: int, least: int, seed: int) -> bytes:
-    """Return a network after some games, twice as many as the state before has, or ``least``."""
+    """Return a network after a number of games: ``least``, or twice as many as the previous
+    state."""
 
     def learn() -> bytes:
         player, first = NTupleConnectFour(NTupleConnectFourParameters(trace=trace, **RULE), seed), 0

@@ -1,4 +1,5 @@
-"""Dominion: the study's learner against Big Money with Smithies and the five bots."""
+"""Dominion: the study's learner against Big Money with Smithies and against the five scripted
+players."""
 
 from __future__ import annotations
 
@@ -24,23 +25,23 @@ OTHERS = {
     "3 Big Money with 1 Smithy": ["big-money-1"] * 3,
     "3 Big Money with 2 Smithies": ["big-money-2"] * 3,
 }
-"""The first six in the order of the columns of the study's table 4.4.1."""
+"""The opponents; the first six in the order of the columns of the study's table 4.4.1."""
 RANDOM, MONEY = "3 Random", "3 Money"
-"""Those that any learner beats in every game, and those whose learner meets all the others, too."""
+"""The opponents that every learner always beats, and those whose learners also meet all the
+others."""
 YARDSTICK = "big-money-2"
 WINS = {
     **dict.fromkeys((MONEY, "3 Chapel"), 5),
     **dict.fromkeys(("3 Greedy", "3 Blacksmith", "Greedy, Blacksmith, Chapel"), 10),
     **dict.fromkeys(("3 Big Money with 1 Smithy", "3 Big Money with 2 Smithies"), 20),
 }
-"""The reward for winning the game beside the victory points of each purchase, by whom it is trained
-against."""
+"""The reward of a win, beside the victory points of each purchase, by training opponent."""
 for _win in set(WINS.values()):
     register("reward", f"points-and-win-{_win}", Reward(REWARDS["points"].card, win=float(_win)))
 SETTING: dict[str, Any] = {"discount": 1.0, **FALLING}
 EVERY = 50_000
 TESTS = 5_000
-"""Games of a test during training."""
+"""The number of games of a test during training."""
 
 
 def _work(unit: rows.Unit) -> rows.Result:

@@ -28,7 +28,8 @@ from dovetail_studies.rows import Code, Done, Drawn, Result, Unit, by, every, in
 BOARDS = ((3, 3), (3, 4), (4, 4), (4, 5))
 """Rows and columns of dots."""
 MOST_FREE = 16
-"""Free lines of a hard position: its value is a table of all sets of them."""
+"""Maximum free lines of a hard position, whose value is looked up in a table of all their
+subsets."""
 LEARNER = {"symmetric": True, "epsilon": 0.2, "decay_episodes": 10_000}
 PLAYERS: dict[str, tuple[str, dict[str, Any]]] = {
     "`td`": ("td", LEARNER),
@@ -37,21 +38,22 @@ PLAYERS: dict[str, tuple[str, dict[str, Any]]] = {
     "`random`": ("random", {}),
 }
 LEARN = {"`td`": "games", "`dots-player`, learned": "few"}
-"""By learner: which value of the size says how many games it learns from."""
+"""The entry of a size that holds the number of games each learner learns from, by learner."""
 MOST_POSITIONS = 10_000
-"""That ``dots-player`` values for a decision on 4 x 5 dots."""
+"""Maximum positions that ``dots-player`` evaluates for a decision on 4 x 5 dots."""
 HELD_OUT = 1_000_000
-"""Added to the seeds of positions and openings, so that no training uses them."""
+"""The offset of the seeds of positions and openings, so that no training uses them."""
 AGENTS: list[type[Agent[Any]]] = [TD, DotsPlayer, DotsPerfect, Random]
 
 
 class Hard(Struct, frozen=True):
-    """A position in which not every line keeps the value."""
+    """A position in which some lines do not keep the value."""
 
     played: tuple[int, ...]
-    """The lines that lead to it."""
+    """The lines that lead to the position."""
     values: dict[int, int]
-    """Of each free line: the boxes that the seat to draw still wins, less those that it loses."""
+    """The value of each free line: boxes that the seat to move still wins minus boxes that it
+    loses."""
     mover: int
 
 
@@ -67,8 +69,7 @@ def _safe(board: DotsBoard) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def hard(seed: int, rows: int, columns: int) -> Hard:
-    """Return the position after a random beginning that avoids the third line of a box while it
-    can.
+    """Return the position after a random opening that avoids third lines of boxes while it can.
 
     At most ``MOST_FREE`` lines are free. After wholly random lines boxes wait to be taken, and
     nearly every player sees that.
@@ -117,8 +118,7 @@ class KeepBoxes(Dots):
 
 @lru_cache(maxsize=4096)
 def opening(seed: int, rows: int, columns: int) -> tuple[tuple[int, ...], int]:
-    """Return random lines, and by how many boxes seat 0 wins after them if both play perfectly; not
-    0."""
+    """Return random lines and seat 0's margin in boxes, not 0, after them under perfect play."""
     rng = random.Random(seed)
     exact = values(rows, columns)
     while True:
@@ -133,7 +133,7 @@ def opening(seed: int, rows: int, columns: int) -> tuple[tuple[int, ...], int]:
 
 
 class WonDots(Dots):
-    """Dots and boxes from an opening after which one seat can win.
+    """Dots and boxes from an opening after which one seat can force a win.
 
     The reward at the end is the difference in boxes over the boxes of the board.
     """
@@ -184,7 +184,7 @@ def _kept(experiment: Experiment, player: int, unit: Unit, board: Mapping[str, i
 
 
 def _won(experiment: Experiment, player: int, unit: Unit, board: Mapping[str, int]) -> Result:
-    """Play the side that can win against the perfect player."""
+    """Play the winning side against the perfect player."""
     perfect = experiment.create(
         "dots-perfect", parameters={"rows": board["rows"]}, seed=1000 + unit["seed"]
     )

@@ -1,5 +1,4 @@
-"""2048: the n-tuple network ``fives`` with temporal coherence, and what the choice of both is
-worth."""
+"""2048: the n-tuple network ``fives`` with temporal coherence, and the gain from each choice."""
 
 from __future__ import annotations
 
@@ -27,16 +26,18 @@ TILES = (2048, 4096, 8192, 16384)
 BEYOND = 32768
 COHERENT, PLAIN = LearningRule(1.0, coherent=True), LearningRule(0.1, coherent=False)
 OPTIONS = (("lines", False), ("fives", False), ("lines", True), ("fives", True))
-"""Network and temporal coherence of the shorter trainings."""
+"""The network and temporal coherence of the shorter trainings."""
 MEASURED = 1_000_000
-"""Added to the seeds of games without learning."""
+"""The offset of the seeds of games without learning."""
 WIDE = 16
-"""Tiles told apart by the network that searches: up to 32768."""
+"""The number of tiles that the searching network distinguishes: up to 32768."""
 SEARCHED = {1: 1, 2: 10, 3: 250}
-"""By plies: divides the number of games: with three, one takes a minute and a half."""
+"""The divisor of the number of games by search depth in plies; at three plies a game takes a minute
+and a half."""
 GENES = "the Tetris study's network"
 GENERATIONS, POPULATION, EACH, FINAL = 60, 50, 10, 50
-"""CMA-ES over all genes of six units: games of a candidate, and of a generation's mean."""
+"""CMA-ES over all genes of six units: generations, population, games per candidate, and games of a
+generation's mean."""
 
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
@@ -52,7 +53,7 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
 
 
 def _searching(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return the trainings whose players search, and the network that they search with."""
+    """Return the trainings whose players search, and the network used for searching."""
     return [
         unit
         for plies in (1, 2, 3)
@@ -78,7 +79,7 @@ def _genes(unit: rows.Unit) -> rows.Result:
 
 
 def _search(unit: rows.Unit) -> bytes:
-    """Return the best genes of a search, as a file that the agent loads."""
+    """Return the best genes of a search as a file that the agent loads."""
     half = np.full(6 * genes(*SHAPE), 0.5)
     first = decode(half, PLANES, *SHAPE)
     search = CMAES(half, 0.2, POPULATION, unit["seed"], diagonal=True, bounds=(0.0, 1.0))

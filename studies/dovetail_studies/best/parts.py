@@ -1,4 +1,4 @@
-"""The parts that the rows of all games share."""
+"""Parts shared by the rows of all games."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dovetail_studies.rows import Result, interval, over
 
 COLUMNS = ("", "ours", "the study's best", "the literature's best")
 BLOCK = 5_000
-"""Training games of one run."""
+"""The number of training games in one run."""
 
 
 def train(
@@ -26,7 +26,7 @@ def train(
     *,
     together: int = 1,
 ) -> int:
-    """Let agents learn from games with each other; return how many were cut short.
+    """Let agents learn from games with each other; return the number of truncated games.
 
     Args:
         experiment: in which the agents exist.
@@ -56,7 +56,7 @@ def train(
 
 
 def counted(score: Score) -> Result:
-    """Return a score as a result keeps it."""
+    """Return a score in the form in which results keep it."""
     return {
         "games": score.games,
         "wins": score.wins,
@@ -67,7 +67,7 @@ def counted(score: Score) -> Result:
 
 
 def points(results: Sequence[Result], *keys: str) -> Estimate:
-    """Return the share of points over the results of ``counted`` at ``keys``, one for each
+    """Return the share of points over the results of ``counted`` at ``keys``, one result per
     training.
 
     A win is worth 1, a draw a half, and a game cut short nothing. The interval is Student's over
@@ -84,7 +84,7 @@ def points(results: Sequence[Result], *keys: str) -> Estimate:
 
 
 def shared(parts: Sequence[tuple[float, int]]) -> Estimate:
-    """Return a share over trainings, each with successes and trials; see ``points``.
+    """Return a success share over trainings, each with successes and trials; see ``points``.
 
     >>> shared([(10, 10), (10, 10)]).low > 0.8
     True
@@ -104,6 +104,6 @@ def percent(found: Estimate) -> str:
 
 
 def added(results: Sequence[Result], key: str) -> dict[str, int]:
-    """Return the sums of the results of ``counted`` that are in the maps at ``key``."""
+    """Return the sums of the results of ``counted`` in the maps at ``key``."""
     parts = [each for result in results for each in result[key].values()]
     return {name: sum(each[name] for each in parts) for name in ("games", "cut", "distinct")}

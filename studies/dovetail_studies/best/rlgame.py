@@ -14,16 +14,16 @@ from dovetail_studies.best.parts import COLUMNS, added, counted, percent, points
 from dovetail_studies.playing import match
 
 LEARNER = {"discount": 0.95, "trace_decay": 0.5, "hidden": "half", "epsilon": 0.1}
-"""Of ``experiments/dovetail_experiments/examples/rlgame_against_minimax.toml``."""
+"""The learner of ``experiments/dovetail_experiments/examples/rlgame_against_minimax.toml``."""
 REWARDS = {"win_reward": 1.0, "pawn_reward": 0.01}
 SIZES = (6, 8)
 DEPTHS = (2, 3, 4, 5)
 SIDES = ("White", "Black")
 MOST_TURNS = 20_000
 MOST_TESTED = 1_000
-"""Greedy players may never end a game."""
+"""Maximum moves of a test game, which greedy players may never end."""
 STUDY = {(6, 5, "Black"): "4.4 (110 of 2,500, while it learned)"}
-"""By size, depth and side."""
+"""The study's results by size, depth and side."""
 
 
 def _work(unit: rows.Unit) -> rows.Result:

@@ -1,5 +1,5 @@
-"""The strongest learner of each game that we can train here, beside the study's and the
-literature's best."""
+"""The strongest learner of each game that can be trained here, beside the best of the study and of
+the literature."""
 
 from __future__ import annotations
 

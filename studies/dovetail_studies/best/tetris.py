@@ -1,4 +1,4 @@
-"""Tetris: nine features by cross-entropy beside the published controllers."""
+"""Tetris: nine features learned by cross-entropy, beside the published controllers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dovetail_studies.tetris.searches import CrossEntropy, noise
 
 FEATURES: Features = "dt-diversity"
 MEANS = {"bcts": 35_000_000, "dt-20": 51_000_000}
-"""Rows on 20 x 10, as the study quotes them."""
+"""Mean rows on 20 x 10, as quoted in the study."""
 PUBLISHED = {
     "dellacherie": "660,000 (set by hand, Fahey's rules)",
     "bcts": f"{MEANS['bcts']:,} (cross-entropy)",
@@ -35,7 +35,7 @@ STUDY = {"learned": "2,378 learned, about 5,200 by hand"}
 
 
 def _learn(unit: rows.Unit) -> bytes:
-    """Return what the search has learned, as a file that the agent loads."""
+    """Return the search's result as a file that the agent loads."""
     start = np.zeros(size(FEATURES, 10))
     search = CrossEntropy(
         start,

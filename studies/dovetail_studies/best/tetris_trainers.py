@@ -1,4 +1,4 @@
-"""Tetris: what each trainer of the package reaches, over several seeds."""
+"""Tetris: the results of the package's trainers, over several seeds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dovetail_studies.tetris.rows import law, rows_of, uncut, unfitted, whole_ga
 from dovetail_studies.tetris.searches import CMAES
 
 Board = Callable[[int], games.Player]
-"""The player on a board of ``rows`` rows and ten columns."""
+"""A function that makes the player for a board of ``rows`` rows and ten columns."""
 
 
 def _networked(network: UnitNetwork, avoid: bool = False) -> Board:
@@ -40,26 +40,26 @@ def _units(name: handmade.Preset, height: int = 20) -> UnitNetwork:
 
 @dataclass(frozen=True)
 class GenesTrainer:
-    """CMA-ES over a feature network."""
+    """Training of a feature network by CMA-ES."""
 
     start: handmade.Preset
-    """Its units at the beginning."""
+    """The network's initial units."""
     vary: train.Vary
     height: int
-    """Rows of the board that it learns on."""
+    """The rows of the board used in training."""
     generations: int
     population: int
     each: int = 5
-    """Games of a candidate."""
+    """The number of games of a candidate."""
     sigma: float = 0.5
 
     def games(self, unit: rows.Unit) -> int:
-        """Return how many games it plays."""
+        """Return the number of games played in training."""
         population = _less(unit, self.population)
         return _less(unit, self.generations) * (population * self.each + 1)
 
     def learn(self, unit: rows.Unit) -> bytes:
-        """Return the last mean of the search, as a file that the agent loads."""
+        """Return the search's final mean as a file that the agent loads."""
         first = _units(self.start, self.height)
         options: dict[str, Any] = {}
         if self.vary == "genome":
@@ -74,26 +74,26 @@ class GenesTrainer:
         return Genome.of(train.network_of(last.vector, first, self.vary)).bytes()
 
     def board(self, state: bytes) -> Board:
-        """Return the player of such a file."""
+        """Return the player of a state file."""
         return _networked(Genome.read(state).network())
 
 
 @dataclass(frozen=True)
 class ValueTrainer:
-    """A value of the 22 features, learned on 20 x 10 with a discount of 0.95 and a lambda of 0."""
+    """Training of a linear value of the 22 features on 20 x 10, with discount 0.95 and lambda 0."""
 
     squares: bool
-    """By least squares, or else by TD."""
+    """True for least squares, false for TD."""
     generations: int
     each: int
-    """Games of a generation."""
+    """The number of games in a generation."""
     most: int
-    """Pieces after which they are cut short."""
+    """Maximum pieces of a game, after which it is truncated."""
     rate: float = 0.0
-    """Of TD."""
+    """The step size of TD."""
 
     def games(self, unit: rows.Unit) -> int:
-        """Return how many games it plays."""
+        """Return the number of games played in training."""
         each = _less(unit, self.each)
         return _less(unit, self.generations) * (each + 10) + (0 if self.squares else each)
 
@@ -114,13 +114,13 @@ class ValueTrainer:
         return value.weights(train.best_of(list(progress)).vector).bytes()
 
     def board(self, state: bytes) -> Board:
-        """Return the player of such a file."""
+        """Return the player of a state file."""
         weights = Weights.read(state)
         return lambda _: games.LinearPlayer(weights)
 
 
 def _less(unit: rows.Unit, count: int) -> int:
-    """Return the share of a number that the size of a run asks for."""
+    """Return a number scaled to the size of a run."""
     return max(4, count * int(unit["percent"]) // 100)
 
 
@@ -144,7 +144,7 @@ FIXED: dict[str, Board] = {
     "`bertsekas`, not told": _linear("bertsekas", avoid=False),
     "`dellacherie`, not told": _linear("dellacherie", avoid=False),
 }
-"""Players of the package, however they were learned."""
+"""The package's fixed players, learned or not."""
 
 
 def _work(unit: rows.Unit) -> rows.Result:
@@ -170,7 +170,8 @@ def _high(results: Sequence[rows.Result]) -> str:
 
 
 def _seeds(results: Sequence[rows.Result]) -> str:
-    """Return the same for each training, from the lowest; a plus where all games were cut short."""
+    """Return each training's mean in ascending order, with a plus if all its games were
+    truncated."""
     found = [uncut([each["high"]])[0] for each in results]
     values = sorted(
         (each.low, "+") if math.isinf(each.value) else (each.value, "") for each in found

@@ -1,4 +1,4 @@
-"""The commands of the command line for studies."""
+"""The command line's commands for studies."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ COMMANDS = {
         "Train a learner in compiled games; the file it writes is the agent's state.",
     ),
 }
-"""The module of each command, and the first sentence of its help."""
+"""The module of each command and the first sentence of its help."""

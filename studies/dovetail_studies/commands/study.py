@@ -1,4 +1,4 @@
-"""``dovetail study``: run the tables and figures of the five studies, and write their pages."""
+"""``dovetail study``: run the tables and figures of the five studies and write their pages."""
 
 from __future__ import annotations
 

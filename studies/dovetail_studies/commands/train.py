@@ -1,4 +1,4 @@
-"""``dovetail train``: the trainers of the studies, which play compiled games without a broker."""
+"""``dovetail train``: the studies' trainers, which play compiled games without a broker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ TRAINERS = {"2048": "game_2048", "dominion": "dominion", "tetris": "tetris"}
 
 
 class _Trainers(CommandGroup):
-    """Imports a trainer only when ``train`` is used, since trainers compile their games."""
+    """A command group that imports a trainer only when it is used, since trainers compile their
+    games."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(TRAINERS)
