@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 LONGEST = 4096
 """The maximum length of a sequence whose foreign space has no limit."""
+LONGEST_TEXT = 1 << 20
+"""The most characters of a text whose foreign space names no limit."""
 CHARACTERS = "\t\n" + "".join(map(chr, range(0x20, 0x7F))) + "".join(map(chr, range(0xA0, 0x3000)))
 """The characters of a Gymnasium text where Dovetail allows any."""
 
@@ -123,13 +126,22 @@ def from_space(space: gymnasium.Space[Any], what: str = "the space") -> spaces.S
             return spaces.Dict(named)
         case theirs.Sequence():
             return spaces.Sequence(from_space(space.feature_space, what), LONGEST)
-    if isinstance(space.sample(), str):  # such as MiniGrid's missions
-        return spaces.Text(LONGEST)
+    if _has_texts(space):  # such as MiniGrid's missions
+        return spaces.Text(LONGEST_TEXT)
     raise DovetailError(
         f"{what} is a {type(space).__name__}, which Dovetail cannot describe; leave it out "
         "(`ignore`, if it is a key of a Dict), or wrap the environment (`wrappers`) so that it "
         "uses Discrete, Box, MultiDiscrete, MultiBinary, Text, Tuple, Dict or Sequence"
     )
+
+
+def _has_texts(space: gymnasium.Space[Any]) -> bool:
+    """Return whether the samples of a space of an unknown kind are texts."""
+    if space.dtype is not None and space.dtype.kind == "U":
+        return True
+    with suppress(Exception):  # some cannot be sampled
+        return isinstance(space.sample(), str)
+    return False
 
 
 def _from_box(space: Any, what: str) -> spaces.Box:

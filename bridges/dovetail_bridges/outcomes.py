@@ -19,6 +19,8 @@ def from_returns(returns: Sequence[float]) -> list[float] | None:
     if len(returns) < 2:
         return None
     low, high = min(returns), max(returns)
+    if math.isinf(high - low) and math.isfinite(high) and math.isfinite(low):  # for floats
+        return from_returns([each / 4 for each in returns])
     if high == low:
         return [1 / len(returns)] * len(returns)
     scores = [(each - low) / (high - low) for each in returns]

@@ -122,7 +122,7 @@ def test_a_space_whose_samples_are_text_is_text() -> None:
     foreign = theirs.Dict(mission=Sayings(), direction=theirs.Discrete(4))
     space = c.from_space(foreign)
     assert space == spaces.Dict(
-        {"mission": spaces.Text(c.LONGEST), "direction": spaces.Discrete(4)}
+        {"mission": spaces.Text(c.LONGEST_TEXT), "direction": spaces.Discrete(4)}
     )
     value = c.from_value(space, foreign.sample(), foreign)
     assert value["mission"].startswith("go to ")
@@ -162,6 +162,7 @@ def test_outcomes_follow_the_returns() -> None:
     assert from_returns([3.0, 3.0, 3.0]) == [1 / 3] * 3
     assert from_returns([-2.0, 0.0, -1.0]) == pytest.approx([0.0, 2 / 3, 1 / 3])
     assert from_returns([7.0]) is None
+    assert from_returns([1e308, -1e308, 0.0]) == pytest.approx([2 / 3, 0.0, 1 / 3])
 
 
 def test_seeds_are_reduced_for_narrow_fields() -> None:

@@ -447,6 +447,40 @@ class Words(gymnasium.Space):
         return isinstance(x, str)
 
 
+class Unsampled(Words):
+    """One that no sample can be had of."""
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        raise NotImplementedError
+
+
+class Library(gymnasium.Env):
+    """Shows long texts under keys that are numbers."""
+
+    observation_space = gymnasium.spaces.Dict({1: Words(), 2: Unsampled()})
+    action_space = Unsampled()
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return {1: "word " * 20_000, 2: "a"}, {}
+
+    def step(self, action: Any) -> Any:
+        return {1: action, 2: "b"}, 0.0, True, False, {}
+
+
+gymnasium.register("tests/Library-v0", entry_point=Library)
+
+
+@pytest.mark.parametrize("more", [{}, {"ignore": ["2"]}, {"rename": {"1": "book"}}], ids=str)
+def test_texts_of_unknown_spaces_may_be_long(more: dict[str, Any]) -> None:
+    game = Gymnasium(
+        options.read(Gymnasium.Configuration, {"id": "tests/Library-v0", **more}, "it")
+    )
+    spec = game.init()
+    for turn in (game.start(1), game.step({0: "read on"})):
+        assert spec.observation_space(0).contains(turn.seats[0].observation)
+
+
 class Grid(gymnasium.Env):
     """A stand-in for MiniGrid: an image, a direction and a mission; it cannot be copied."""
 

@@ -147,10 +147,10 @@ class Gymnasium(Foreign[Options]):
         from gymnasium import spaces
         from gymnasium.wrappers import TransformObservation
 
-        keys = list(space.spaces) if isinstance(space, spaces.Dict) else []
+        keys = {str(key): key for key in space.spaces} if isinstance(space, spaces.Dict) else {}
         for key in (*options.ignore, *options.rename):
             if key not in keys:
-                there = f"there are {', '.join(map(str, keys))}" if keys else "it is not a Dict"
+                there = f"there are {', '.join(keys)}" if keys else "it is not a Dict"
                 raise DovetailError(
                     f"environment gymnasium: the observation of {options.id} has no key {key!r}; "
                     f"{there}"
@@ -160,7 +160,7 @@ class Gymnasium(Foreign[Options]):
             raise DovetailError("environment gymnasium, option 'rename': two keys get one name")
 
         def named(seen: Any) -> dict[str, Any]:
-            return {new: seen[key] for key, new in names.items()}
+            return {new: seen[keys[key]] for key, new in names.items()}
 
         return TransformObservation(self.env, named, spaces.Dict(named(space)))
 
