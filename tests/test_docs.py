@@ -129,6 +129,8 @@ def test_the_code_says_all_that_the_reference_takes_from_it(
     generated = importlib.import_module("generated")
     for name, text in generated.TEXTS.items():
         assert len(text().splitlines()) > 30, name
+    for command in ("keys make", "arena invite", "bench learner"):
+        assert f"dovetail {command} [OPTIONS]" in generated.TEXTS["commands"](), command
 
 
 def test_examples_that_are_not_run_name_things_that_exist() -> None:

@@ -95,6 +95,9 @@ html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#1b5e83", "color-brand-content": "#1b5e83"},
     "dark_css_variables": {"color-brand-primary": "#7cc0e8", "color-brand-content": "#7cc0e8"},
 }
+# A docstring that begins with a shape, as in "[ended, seats]: the scores", is read as a type, whose
+# words may be the names of several attributes.
+suppress_warnings = ["ref.python"]
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 copybutton_prompt_text = "$ "

@@ -13,10 +13,11 @@ from tests.experiments.test_trials import FILE
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.files import sweep
+from dovetail_experiments.files.file import text
 from dovetail_experiments.records.records import Records
-from dovetail_experiments.stages import callbacks
+from dovetail_experiments.stages import callbacks, remote, trials
 from dovetail_experiments.stages.callbacks import Callback, ExecutionStart, PlayedStage
-from dovetail_experiments.stages.runner import RunnerOptions, execute
+from dovetail_experiments.stages.runner import Again, ExecutionEntry, RunnerOptions, execute
 
 pytestmark = pytest.mark.processes
 
@@ -155,3 +156,33 @@ def test_a_tracker_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(DovetailError, match=r"pip install 'dovetail\[wandb\]'"):
         callbacks.tracker("wandb").begin(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_trial_on_another_machine_tells_its_trackers_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = Module("wandb")
+    monkeypatch.setitem(sys.modules, "wandb", module)
+    path = tmp_path / "sweep.toml"
+    path.write_text(FILE)
+    trial = sweep.read(path).trials({"agents.one.parameters.hidden": 4}, 1)[0]
+    settings = {"agents.one.parameters.hidden": "4"}
+    again = Again(tmp_path / "again", b"")
+    entry = ExecutionEntry(7, text(trial.file), False, again, 1, "hidden=4", settings)
+    options = RunnerOptions(on="ray", track=("wandb", "tensorboard"))
+    work = remote.order(trial.file, entry, trial.title, [], {}, options)
+    left = {name for kind, name, _ in remote.played(work) if kind == "file"}
+    [(_, started)] = module.of("init")
+    assert "hidden=4 seed 1 (7)" in started["name"]
+    assert started["config"]["agents.one.parameters.hidden"] == "4"
+    assert len(module.of("finish")) == 1
+    assert [each for each in left if each.startswith("tensorboard/events.out.tfevents.")]
+
+
+def test_callbacks_of_trials_on_other_machines_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(FILE)
+    options = RunnerOptions(on="ray", callbacks=(Told(),))
+    with pytest.raises(DovetailError, match="remove callbacks or --on ray"):
+        trials.execute(path, out=tmp_path, options=options)

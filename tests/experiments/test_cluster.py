@@ -294,7 +294,7 @@ def test_a_search_with_a_killed_node_is_as_on_one_machine(nodes: Nodes, folder: 
     file.write_text(SWEEP)
     out = folder.parent / "cluster" / "sweep"
     words = ["--on", f"ray:{nodes.address}", "--out", str(out.parent)]
-    said, _ = disturbed(file, nodes, out, 2, ["kill", "add"])
+    said, _ = disturbed(file, nodes, out, 2, ["kill", "add"], "--track=tensorboard")
     assert "on Ray: 3 nodes with 3 CPUs" in said
     here = run(file, "--in-process", "--out", str(folder.parent / "here"))
     assert here.returncode == 0, here.stderr
@@ -304,6 +304,7 @@ def test_a_search_with_a_killed_node_is_as_on_one_machine(nodes: Nodes, folder: 
         assert {"results.json", "summary.txt", "progress.txt", "curves.png", "logs"} <= {
             each.name for each in trial.iterdir()
         }
+        assert [*trial.glob("tensorboard/events.out.tfevents.*")]
         [journal] = trial.glob("*.journal")
         assert len({(e.label, e.result.index) for _, e in episodes(journal)}) == 60 + 4 * 10
     again = run(file, *words, "--resume")

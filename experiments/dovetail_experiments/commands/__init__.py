@@ -21,8 +21,7 @@ COMMANDS = {
     ),
     "bench": (
         "dovetail_experiments.commands.experiments",
-        "Measure turns per second (needs a checkout); or `dovetail bench learner TYPE`: compare "
-        "your learner with others.",
+        "Compare a learner of yours with others.",
     ),
     "results": (
         "dovetail_experiments.commands.results",

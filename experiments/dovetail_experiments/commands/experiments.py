@@ -6,8 +6,6 @@ import contextlib
 import logging
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -15,10 +13,10 @@ from typing import Annotated
 import typer
 
 from dovetail.cli import common
+from dovetail.cli.group import group
 from dovetail.cli.standard_streams import reserved
 from dovetail.peer.broker_watchdog import GIVE_UP
 from dovetail.peer.validation_messages import among
-from dovetail.protocol.errors import DovetailError
 
 RESULTS = "results.json"
 """File in an experiment's folder with its results as JSON."""
@@ -29,13 +27,9 @@ def add(app: typer.Typer) -> None:
     app.command()(run)
     app.command()(merge)
     app.command()(demo)
-    app.command(
-        context_settings={
-            "allow_extra_args": True,
-            "ignore_unknown_options": True,
-            "help_option_names": [],
-        }
-    )(bench)
+    bench = group(name="bench", help="Compare a learner of yours with others.")
+    bench.command()(learner)
+    app.add_typer(bench)
 
 
 def run(
@@ -270,26 +264,7 @@ def demo() -> None:
         raise typer.Exit(code)
 
 
-def bench(context: typer.Context) -> None:
-    """Measure turns per second (needs a checkout); or `dovetail bench learner TYPE`: compare
-    your learner with others.
-
-    Example: dovetail bench learner td --set hidden=32
-    """
-    if context.args[:1] == ["learner"]:
-        commands = typer.Typer()
-        commands.command()(bench_learner)
-        found = typer.main.get_command(commands)
-        found.main(context.args[1:], prog_name="dovetail bench learner", standalone_mode=False)
-        return
-    if not Path("bench", "__main__.py").is_file():
-        raise DovetailError("there is no bench folder here; run this in a checkout of the project")
-    code = subprocess.run([sys.executable, "-m", "bench", *context.args], check=False).returncode
-    if code:
-        raise typer.Exit(code if 0 < code < 256 else common.FAILED)
-
-
-def bench_learner(
+def learner(
     kind: Annotated[
         str,
         typer.Argument(metavar="TYPE", help="A learner: a built-in one, or FILE.py:CLASS."),

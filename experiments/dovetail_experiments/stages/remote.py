@@ -54,6 +54,8 @@ class RemoteTrial(Struct, frozen=True):
     states: dict[str, bytes]
     """Initial states of agents, by name."""
     give_up: float | None
+    track: tuple[str, ...]
+    """The trackers that are told there."""
     level: int
     """Logging level."""
 
@@ -109,11 +111,19 @@ def _played(work: RemoteTrial, folder: Path) -> Iterator[RemoteItem]:
             store.keep(work.number, name, work.states[name])
     finally:
         store.close()
-    entry = ExecutionEntry(work.number, work.stored, True, Again(folder / AGAIN, b""))
+    entry = ExecutionEntry(
+        work.number,
+        work.stored,
+        begun=True,
+        again=Again(folder / AGAIN, b""),
+        trial=work.trial,
+        variant=work.variant,
+        settings=work.settings,
+    )
     sender = Sender(url, work.number, known)
     journal = folder / f"games-{work.number}.journal"
     sent = 0
-    options = RunnerOptions(give_up=work.give_up, shards=1)
+    options = RunnerOptions(give_up=work.give_up, shards=1, track=work.track)
     for _ in runner.steps(file, ConfigSource(Path(file.name)), entry, folder, url, options):
         if journal.exists():
             with open(journal, "rb") as grown:
@@ -267,6 +277,7 @@ def order(
         parts,
         dict(states),
         options.give_up,
+        options.track,
         logging.getLogger("dovetail").level,
     )
     return msgspec.msgpack.encode(work)

@@ -97,8 +97,6 @@ class RunnerOptions:
             raise DovetailError(
                 f"--on {self.on} starts its own brokers and programs on the cluster; remove {other}"
             )
-        if self.on is not None and (self.track or self.callbacks):
-            raise DovetailError(f"--on {self.on} has no trackers; remove --track and callbacks")
         for name in self.track:
             tracker(name)
 

@@ -111,6 +111,11 @@ def execute(
         )
     if extend:
         raise DovetailError(f"{path}: --extend is for one execution; remove seeds and [sweep]")
+    if options.on is not None and options.callbacks:
+        raise DovetailError(
+            f"{path} has several trials, and callbacks are told in this program only; remove "
+            f"callbacks or --on {options.on}, or name trackers (track)"
+        )
     if (jobs > 1 or options.on is not None) and options.sharded(plan.base) > 1:
         raise DovetailError(f"{path}: --jobs and shards both use the cores; remove one of them")
     if options.connect is None:
