@@ -164,19 +164,32 @@ def command_lines(page: str) -> list[str]:
     return [each for each in found if re.match(r"dovetail (?!journal \d)[a-z]", each)]
 
 
-def unknown(words: list[str]) -> list[str]:
-    """Return the options of a command line that the command does not have."""
+def resolved(words: list[str]) -> tuple[str, set[str], set[str]]:
+    """Return the command of a line, the long options that the line uses, and all that it has."""
     command: Any = typer.main.get_command(app)
     context = command.context_class(command, info_name="dovetail")
     if words[0] == "arena" and words[1] in ("FILE", "arena.toml"):  # short for `arena run FILE`
         words.insert(1, "run")
     while hasattr(command, "commands") and words and not words[0].startswith("-"):
-        _, command, words = command.resolve_command(context, words)
-        context = command.context_class(command, parent=context)
+        name, command, words = command.resolve_command(context, words)
+        context = command.context_class(command, parent=context, info_name=name)
     known = {
         each for one in command.get_params(context) for each in (*one.opts, *one.secondary_opts)
     }
-    return [each for each in words if re.match("--[a-z]", each) and each.split("=")[0] not in known]
+    used = {each.split("=")[0] for each in words if re.match("--[a-z]", each)}
+    return context.command_path, used, known
+
+
+def unknown(words: list[str]) -> list[str]:
+    """Return the options of a command line that the command does not have."""
+    _, used, known = resolved(words)
+    return sorted(used - known)
+
+
+def words_of(line: str) -> list[str]:
+    """Return the words after ``dovetail`` of the first command of a line."""
+    words = shlex.split(re.split(" [|>&] ", line)[0], comments=True)
+    return words[1 : words.index("--") if "--" in words else len(words)]
 
 
 @pytest.mark.parametrize(
@@ -185,9 +198,7 @@ def unknown(words: list[str]) -> list[str]:
 )
 def test_the_commands_of_a_page_exist_with_their_options(page: str) -> None:
     for line in command_lines(page):
-        words = shlex.split(re.split(" [|>&] ", line)[0], comments=True)
-        passed_on = words.index("--") if "--" in words else len(words)
-        assert not unknown(words[1:passed_on]), line
+        assert not unknown(words_of(line)), line
 
 
 def test_an_option_or_command_that_does_not_exist_is_noticed() -> None:

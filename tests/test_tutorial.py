@@ -1,4 +1,7 @@
-"""docs/tutorial.md as its reader follows it: from the wheel, in an empty folder."""
+"""The guides, as their reader follows them: from the wheel, in an empty folder.
+
+The tutorial word for word, and a command of each kind that the other guides have.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.experiments.arena.programs import port, until
+from tests.test_docs import TEXTS, command_lines, resolved, words_of
 
 TOP = Path(__file__).resolve().parents[1]
 TEXT = (TOP / "docs/tutorial.md").read_text(encoding="utf-8")
@@ -148,3 +152,173 @@ def test_a_reader_who_follows_the_tutorial_comes_to_its_end(
         printed["dovetail run course.toml"],
     )
     assert float(scores[-1]) > float(scores[0])
+
+
+FILES = {
+    "nim.py": ("docs/environments.md", "class Nim("),
+    "mine.py": ("docs/agents.md", "class Learner("),
+    "learners.toml": ("docs/experiments.md", 'name = "learners"'),
+    "mine.toml": ("docs/clients.md", 'name = "mine"'),
+    "heap.py": ("docs/registered-names.md", "def whole_heap("),
+}
+"""Files of the guides: the page, and a text in the block that is saved."""
+GUIDES = """
+$ cp CHECKOUT/tests/conform/conformer.py conformer.py
+$ dovetail list
+$ dovetail list connect_four
+$ dovetail agent q-learning --help
+$ dovetail agent language-model --options
+$ dovetail check env nim.py:Nim --set heap=12
+$ dovetail check agent mine.py:Learner --env nim.py:Nim
+$ dovetail run learners.toml --in-process --set phases.0.episodes=64 --set phases.0.evaluate_every=32 --set phases.0.save_every=32
+$ dovetail run connect_four_cup --set phases.0.episodes=50 --set tournaments.0.episodes=8 --set tournaments.1.episodes=8
+$ dovetail run dominion_bots --set phases.0.episodes=8 --shards 2 --track tensorboard
+$ dovetail report out/learners
+$ dovetail report out/connect_four_cup --exact 2
+$ dovetail results out/learners
+$ dovetail results out/learners --by agent,trained --where kind=evaluation
+$ dovetail results out/learners --table measures --format csv
+$ dovetail export out/learners results.csv
+$ dovetail export out/learners results.parquet
+$ dovetail export out/learners errors.jsonl --table measures --where name=td_error
+$ dovetail export out/learners games.txt
+$ dovetail export out/learners shards/
+$ dovetail tensorboard out/learners runs
+$ MINARI_DATASETS_PATH=minari dovetail dataset out/learners connect-four/td-v0 --agent first
+$ dovetail states list out/learners
+$ dovetail states take out/learners:first first.state
+$ echo q | dovetail play connect_four --against td --set-agent hidden=32 --state first.state
+$ echo q | dovetail play connect_four --set rows=3 --set columns=3 --set connect=3 --against q-learning --register encoder:heap=heap.py:whole_heap
+$ dovetail replay out/learners/games-1.journal --list
+$ dovetail replay out/learners/games-1.journal last --turn 4 --svg position.svg
+$ dovetail replay out/learners/games-1.journal last --video game.gif
+$ dovetail verify out/learners/games-1.journal
+$ dovetail journal check out/learners/games-1.journal
+$ dovetail journal list out/learners/games-1.journal
+$ dovetail journal export out/learners/games-1.journal > games.jsonl
+$ dovetail journal repair out/learners/games-1.journal
+$ dovetail journal compact out/learners/games-1.journal
+$ dovetail bench learner random --jobs 2
+$ dovetail run connect_four_sweep --in-process --trial 1/2 --set phases.0.episodes=20 --set phases.0.evaluate_every=20 --set 'seeds=[1]'
+$ dovetail run connect_four_sweep --in-process --trial 2/2 --set phases.0.episodes=20 --set phases.0.evaluate_every=20 --set 'seeds=[1]'
+$ dovetail merge out/connect_four_sweep out/connect_four_sweep/part-*
+$ dovetail results out/connect_four_sweep --compare
+$ dovetail keys make ada --access access.toml
+$ dovetail keys make bob --access access.toml --role agent --out bob.key
+$ dovetail keys make lab --access access.toml --role environment --out lab.key
+$ dovetail keys make eve --server "$(sed -n 's/^server = "\\(.*\\)"/\\1/p' bob.key)"
+$ dovetail keys make eva --access access.toml --role agent --public "$(sed -n 's/^public = "\\(.*\\)"/\\1/p' eve.key)"
+$ dovetail keys make --web
+$ dovetail keys list --access access.toml
+& dovetail broker --access access.toml --journal keyed.journal
+& dovetail env connect_four --connect "$DOVETAIL_BROKER" --key lab.key
+& dovetail agent greedy random --connect "$DOVETAIL_BROKER" --key bob.key
+$ sed 's/^command.*//; s/my-agent/greedy/' mine.toml > connected.toml
+$ dovetail list --connect "$DOVETAIL_BROKER" --key home/.config/dovetail/keys/ada.key
+$ dovetail run connected.toml --connect "$DOVETAIL_BROKER" --key home/.config/dovetail/keys/ada.key
+$ dovetail keys revoke bob --access access.toml
+.
+$ (umask 077; openssl rand -hex 24 > token)
+& dovetail broker --bind "$DOVETAIL_BROKER" --insecure --token-file token --journal games.journal --web 127.0.0.1:PORT --web-origin http://127.0.0.1:8000 --agent random --env connect_four
+& DOVETAIL_TOKEN=$(cat token) dovetail agent greedy
+& DOVETAIL_TOKEN=$(cat token) dovetail agent q-learning --register encoder:heap=heap.py:whole_heap
+$ DOVETAIL_TOKEN=$(cat token) dovetail run connected.toml --connect "$DOVETAIL_BROKER"
+$ DOVETAIL_TOKEN=$(cat token) timeout -s INT 8 dovetail watch || test $? = 124
+& DOVETAIL_TOKEN=$(cat token) dovetail web --connect "$DOVETAIL_BROKER" --journal games.journal
+.
+& dovetail web --games
+.
+& dovetail web --store out/learners
+.
+& dovetail broker
+& dovetail env nim.py:Nim --connect "$DOVETAIL_BROKER"
+& dovetail agent mine.py:Learner --connect "$DOVETAIL_BROKER"
+& dovetail agent recorded --set journal=out/learners/games-1.journal
+.
+$ dovetail conform agent --only offers --level 1 --show -- python conformer.py agent
+$ dovetail conform environment --only offers --list
+$ dovetail conform experiment --only run --patience 20 --json cases.json -- python conformer.py experiment || test -s cases.json
+$ dovetail check env gdl --set game=othello
+$ mkdir -p descriptions && cp CHECKOUT/bridges/dovetail_bridges/gdl/games/tic_tac_toe.kif descriptions
+$ dovetail bridges check gdl --gdl descriptions
+& dovetail ggp player random --port PORT
+& dovetail ggp player mcts --port POR2
+$ dovetail ggp match tic_tac_toe http://127.0.0.1:PORT http://127.0.0.1:POR2 --start-clock 2 --play-clock 2
+.
+$ printf 'uci\nisready\nquit\n' | dovetail uci --agent random
+$ printf 'boardsize 9\ngenmove b\nquit\n' | dovetail gtp --agent random --size 9 --komi 6.5
+& dovetail env gymnasium --set id=CartPole-v1
+& dovetail env pettingzoo --set id=classic/tictactoe-v3
+& dovetail env openspiel --set 'game=go(board_size=9,komi=6.5)'
+& dovetail openenv --game connect_four --seat 0 --against greedy --sessions 4 --tables 4 --port PORT
+& dovetail rlglue --experiment --game connect_four --player td --against random --port POR2
+.
+& dovetail broker
+& dovetail rlglue --agent white --agent black --observe index:20000 --port PORT
+& dovetail rlglue --environment mines --port POR2
+.
+$ dovetail train 2048 train fives.state --games 200 --exponents 16
+$ dovetail train 2048 measure fives.state --games 20
+$ dovetail train 2048 measure fives.state --games 2 --plies 2
+$ dovetail train tetris --help
+$ dovetail train tetris measure dellacherie --height 8 --games 2 --most 500
+$ dovetail train tetris lstd lstd.json --lambda 0 --discount 0.95 --generations 1 --games 2 --final 1 --most 200 --keep last
+"""
+"""``$ COMMAND`` ends, ``& COMMAND`` runs in a terminal of its own until the next ``.``."""
+APART = {
+    "dovetail arena": "a competition of days; its own tests, and the tutorial",
+    "dovetail study": "a wheel of its own, which `make release` tries",
+    "dovetail train dominion": "minutes",
+    "dovetail train tetris network": "minutes",
+    "dovetail mcp": "a client starts it; tests/bridges",
+    "dovetail env kaggle": "a library that the lock lacks",
+    "dovetail agent kaggle": "the same",
+    "dovetail env textarena": "the same",
+    "dovetail agent sb3": "the same",
+    "dovetail agent uci": "needs an engine",
+    "dovetail env openenv": "needs a server",
+    "dovetail run --on": "needs Ray; `make test-ray`",
+    "dovetail run --resume": "needs an interruption; tests/experiments/test_killed.py",
+    "dovetail run --extend": "the same",
+    "dovetail bridges check --module": "needs MiniGrid",
+}
+"""Commands, or their options, that are not tried here, and why."""
+
+
+def uses(line: str) -> set[str]:
+    """Return the command of a line, alone and with each of its long options."""
+    command, used, _ = resolved(words_of(line))
+    return {command, *(f"{command} {option}" for option in used)}
+
+
+def test_what_the_guides_say_is_tried_from_the_wheel() -> None:
+    tried = {"dovetail run --in-process"}
+    for line in [*command_lines("docs/tutorial.md"), *GUIDES.splitlines()]:
+        for found in re.findall(r"dovetail [a-z].*", line):
+            tried |= uses(found)
+    for page in TEXTS:
+        if not re.match("docs/(?!decisions)", page):
+            continue
+        for line in command_lines(page):
+            for use in uses(line) - tried:
+                assert any(f"{use} ".startswith(f"{each} ") for each in APART), f"{page}: {use}"
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_guides_work_from_the_wheel(tmp_path: Path, installed: Path) -> None:
+    for name, (page, text) in FILES.items():
+        blocks = re.findall(r"^```\w*\n(.*?)^```", (TOP / page).read_text(), re.M | re.S)
+        (tmp_path / name).write_text(next(each for each in blocks if text in each))
+    ports = {"PORT": str(port()), "POR2": str(port()), "CHECKOUT": str(TOP)}
+    with reader(tmp_path, installed) as one:
+        one.env["HOME"] = str(tmp_path / "home")
+        for line in GUIDES.strip().splitlines():
+            command = re.sub("PORT|POR2|CHECKOUT", lambda found: ports[found.group()], line[2:])
+            if line == ".":
+                one.stop()
+            elif line.startswith("&"):
+                one.start(command)
+            else:
+                one.run(command)
+    assert (tmp_path / "game.gif").stat().st_size > 1000
+    assert (tmp_path / "out/bench-learner/beside.png").is_file()

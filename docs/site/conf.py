@@ -98,12 +98,13 @@ html_theme_options = {
 # A docstring that begins with a shape, as in "[ended, seats]: the scores", is read as a type, whose
 # words may be the names of several attributes.
 suppress_warnings = ["ref.python"]
+smartquotes_action = "q"  # no dash in place of the -- of an option
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 copybutton_prompt_text = "$ "
 
 
-MARK = re.compile(r"<!-- (from the code|pages|list|rest): (.+?) -->")
+MARK = re.compile(r"<!-- (from the code|pages|list|table|rest): (.+?) -->")
 
 
 def fill(app: Sphinx, name: str, source: list[str]) -> None:
@@ -121,9 +122,22 @@ def fill(app: Sphinx, name: str, source: list[str]) -> None:
         if not pages:
             return ""
         options = ":glob:\n:maxdepth: 1\n" + ("" if kind == "list" else ":hidden:\n")
-        return f"```{{toctree}}\n{options}\n{pages}\n```"
+        toctree = f"```{{toctree}}\n{options}\n{pages}\n```"
+        if kind != "table":
+            return toctree
+        folder = Path(app.env.doc2path(name)).parent
+        about = (described(folder, each) for each in what.split())
+        return "\n".join(["| | |", "|---|---|", *about, "", toctree])
 
     source[0] = diagrams.shown(MARK.sub(text, source[0]), "/docs/images/diagrams")
+
+
+def described(folder: Path, page: str) -> str:
+    """Return a table's row with the link to a page, and its first sentence."""
+    text = (folder / f"{page}.md").read_text(encoding="utf-8")
+    title, words = re.findall(r"^# (.*)\n+((?:.+\n)+)", text, re.MULTILINE)[0]
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(words.split()))
+    return f"| [{title}]({page}.md) | {re.split(r'(?<=[.:]) ', plain)[0].rstrip(':')} |"
 
 
 def unlink(app: Sphinx, document: nodes.document) -> None:

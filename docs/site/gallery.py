@@ -214,7 +214,7 @@ def strength(game: str, room: Room, sight: Sight) -> str:
 def rows(game: str, room: Room) -> Iterator[str]:
     """Yield the table of a game's players, and write their pictures."""
     yield f"## [{room.title}]({room.page})\n"
-    yield "| | player | strength | command |\n|---|---|---|---|"
+    yield "| | player | strength |\n|---|---|---|"
     for sight in room.players:
         name = f"{game}-{sight.agent}.svg"
         (PICTURES / name).write_bytes(drawn(game, room, sight))
@@ -225,7 +225,7 @@ def rows(game: str, room: Room) -> Iterator[str]:
             command = f"`dovetail run {FILES[sight.agent]} --in-process`"
         said = strength(game, room, sight)
         print(game, sight.agent, said, file=sys.stderr, flush=True)
-        yield f"| {picture} | `{sight.agent}`: {sight.about} | {said} | {command} |"
+        yield f"| {picture} | `{sight.agent}`: {sight.about}<br>{command} | {said} |"
     yield ""
 
 

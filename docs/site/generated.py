@@ -40,7 +40,7 @@ def _command(command: Any, context: Any, depth: int) -> Iterator[str]:
     usage = " ".join(command.collect_usage_pieces(context))
     if depth > 2:
         yield f"{'#' * (depth - 1)} {name}\n"
-    yield inspect.cleandoc(command.help or "").replace("\b\n", "") + "\n"
+    yield EXAMPLES.sub(_block, inspect.cleandoc(command.help or "").replace("\b\n", "")) + "\n"
     yield f"```text\n{name} {usage}\n```\n"
     shown = [each for each in command.get_params(context) if not getattr(each, "hidden", False)]
     rows = [_parameter(each, context) for each in shown if each.name != "help"]
@@ -54,6 +54,15 @@ def _command(command: Any, context: Any, depth: int) -> Iterator[str]:
             yield from _command(
                 below, below.context_class(below, info_name=each, parent=context), depth + 1
             )
+
+
+EXAMPLES = re.compile(r"(?:^Example: .*$\n*)+", re.MULTILINE)
+
+
+def _block(found: re.Match[str]) -> str:
+    """Return the examples of a command as a block that can be copied."""
+    lines = found.group().replace("Example: ", "").split("\n")
+    return "\n".join(["```sh", *filter(None, lines), "```\n"])
 
 
 def _parameter(each: Any, context: Any) -> str:

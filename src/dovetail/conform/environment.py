@@ -230,7 +230,7 @@ def a_simultaneous_turn(p: Program) -> None:
 
 @case("S6.2")
 def one_seat(p: Program) -> None:
-    """A task for one is a game with one seat."""
+    """A single-agent task is a game with one seat."""
     begun(p, seats=1, turns=1)
     p.send(step(1, 0, [0, 1]))
     turn(p, 1, 1, [], terminated=True, outcome=[1])
@@ -502,7 +502,7 @@ def an_older_step(p: Program) -> None:
 
 @case("S6.9", level=2)
 def a_step_ahead_of_its_turn(p: Program) -> None:
-    """A step for another turn than the episode's last: `error` `unknown` that `answers` it."""
+    """A step for a turn other than the episode's last: `error` `unknown` that `answers` it."""
     begun(p)
     p.send(step(1, 5, [0, 1]))
     p.expect("error", code="unknown", answers=p.seq)
@@ -640,7 +640,7 @@ def a_pending_step_after_resumption(p: Program) -> None:
 
 @case("S4.6", level=2)
 def a_welcome_that_comes_again(p: Program) -> None:
-    """The same `welcome` again, to a `hello` that was said twice, changes nothing."""
+    """The same `welcome` again, to a `hello` that was sent twice, changes nothing."""
     begun(p)
     p.send(p.welcome, step(1, 0, [0, 2]))
     turn(p, 1, 1, [1])
@@ -726,8 +726,7 @@ def a_group(p: Program) -> None:
 
 @case("S16.4")
 def a_batch_that_cannot_be_played(p: Program) -> None:
-    """A batch about a slot or a group that there is not is refused with `error` that `answers`
-    it."""
+    """A batch for an unknown slot or group is refused with `error` that `answers` it."""
     if not grouped(p):
         return
     begins = {"episodes": i8(7), "seeds": u8(5)}

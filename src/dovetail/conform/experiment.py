@@ -37,7 +37,7 @@ def wait(p: Program, what: str) -> None:
 
 
 def ended(p: Program, *episodes: int) -> None:
-    """Check that the program tells of these episodes, then of the end of the run."""
+    """Check that the program reports these episodes, then the end of the run."""
     seen = [p.line("episode")["episode"] for _ in episodes]
     if seen != list(episodes):
         raise Failed(f"episodes {brief(list(episodes))}", brief(seen))
@@ -113,7 +113,7 @@ def a_request_that_ends_without_an_answer(p: Program) -> None:
 
 @case("S7.1")
 def answers_of_others(p: Program) -> None:
-    """Answers come in any order: one with a foreign `id` is not taken for the answer."""
+    """Answers come in any order: one with another `id` is not the answer."""
     p.command(type="catalogue")
     request = p.expect("catalogue")
     p.send({"type": "reply", "id": request["id"] + 1000, "body": "wrong"})
@@ -210,8 +210,7 @@ def values_of_every_kind(p: Program) -> None:
 
 @case("S7.10")
 def results(p: Program) -> None:
-    """`episode`s and `progress` come during a run, and `done` at last; nothing of it is
-    answered."""
+    """`episode`s and `progress` come during a run, and `done` at its end; none is answered."""
     running(p, episodes=2)
     p.send(
         result(5, 0, 11), {"type": "progress", "run": 5, "finished": 1, "running": 1, "total": 2}
@@ -269,7 +268,7 @@ def a_result_that_comes_again(p: Program) -> None:
 
 @case("S6.14")
 def an_interrupted_result(p: Program) -> None:
-    """An episode that is played again comes under a new number; `scored` and `will_retry` tell."""
+    """An episode that is played again has a new number; `scored` and `will_retry` say so."""
     running(p, episodes=1)
     bad = {
         "reason": "crashed",
@@ -329,7 +328,7 @@ def watching(p: Program) -> None:
 
 @case("S4.8")
 def goodbye_of_the_program(p: Program) -> None:
-    """An experiment that is through says `bye`."""
+    """An experiment that has finished says `bye`."""
     works(p)
     p.end_of_input()
     p.expect("bye")
@@ -368,7 +367,7 @@ def results_through_a_broken_connection(p: Program) -> None:
 
 @case("S4.6", level=2)
 def a_welcome_that_comes_again(p: Program) -> None:
-    """The same `welcome` again, to a `hello` that was said twice, changes nothing."""
+    """The same `welcome` again, to a `hello` that was sent twice, changes nothing."""
     running(p)
     p.send(p.welcome, result(5, 0, 11), {"type": "done", "run": 5, "finished": 1})
     wait(p, "done")

@@ -1,4 +1,4 @@
-"""The program under test, as the scripted broker sees it: a process, a socket, what was said."""
+"""The program under test, as the scripted broker sees it: a process, a socket and a transcript."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ class Program:
                 self._waiting.append(message)
 
     def _says_hello_again(self, peer: bytes) -> bool:
-        """Say again what the program has missed, if its ``hello`` came again because we were slow
+        """Repeat what the program has missed, if it sent its ``hello`` again because we were slow
         (S4.6)."""
         missed = [each.frames for each in self.said[self._since :] if each.sender == "kit"]
         if peer != self._peer:
@@ -236,7 +236,7 @@ class Program:
         return True
 
     def hear(self, what: str, patience: float | None = None, *, pongs: bool = False) -> Fields:
-        """Return the next message, pings and, if not asked for, pongs aside.
+        """Return the next message that is neither a ping nor, unless asked for, a pong.
 
         Raises:
             Failed: none came.
@@ -305,8 +305,8 @@ class Program:
                 return
 
     def only(self, kind: str, fields: Fields, *allowed: tuple[str, Fields]) -> Any:
-        """Send a request and return the ``body`` of its reply; nothing else comes but what is
-        allowed."""
+        """Send a request and return the ``body`` of its reply; only what is allowed may come
+        besides."""
         number = self.request(kind, **fields)
         while True:
             message = self.hear(f"a reply to {kind} {number}")

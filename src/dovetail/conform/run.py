@@ -17,7 +17,7 @@ from dovetail.protocol.messages import Role
 
 CASES = {each.role: each.all for each in (agent.CASES, environment.CASES, experiment.CASES)}
 LAST = 8
-"""Frames that a report shows of a case that failed."""
+"""Frames that a report shows for a failed case."""
 
 
 class CaseResult(Struct, frozen=True):

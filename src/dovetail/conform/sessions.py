@@ -29,7 +29,7 @@ def welcomed(p: Program, **more: Any) -> None:
 
 
 def bad_frames() -> Iterator[Malformed]:
-    """Yield frames that no peer can read: an environment gets only those in which no role is."""
+    """Yield frames that no peer can read; an environment gets only those that name no role."""
     for vector in malformed():
         if vector.receiver == "environment" and vector.limits is None:
             yield vector
@@ -41,7 +41,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
     Args:
         cases: those of the role.
         works: checks that the program does its job: one request or episode.
-        listen: brings the program to where it listens to the broker.
+        listen: makes the program listen to the broker.
     """
     role = cases.role
     case = cases.case

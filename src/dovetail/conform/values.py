@@ -51,7 +51,7 @@ def _nested(depth: int) -> Any:
 
 
 def values() -> Iterator[tuple[str, Any]]:
-    """Yield what it is and the value."""
+    """Yield names and values."""
     yield "nil", None
     yield "false", False
     yield "true", True
@@ -101,7 +101,7 @@ def tensors_of_every_kind() -> Iterator[tuple[str, Any]]:
 
 
 def encodings() -> Iterator[tuple[str, bytes, Any]]:
-    """Yield what it is, bytes that are not the shortest for a value, and the value."""
+    """Yield a name, bytes that are not the shortest for a value, and the value."""
     yield "an integer in 8 bytes", b"\xd3" + (5).to_bytes(8, "big"), 5
     yield "an unsigned integer in 8 bytes", b"\xcf" + (5).to_bytes(8, "big"), 5
     yield "a float of 32 bits", b"\xca\x3f\x00\x00\x00", 0.5

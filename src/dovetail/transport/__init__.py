@@ -1,4 +1,4 @@
-"""Frames over sockets: ZMTP of our own or libzmq's, behind one interface of two ends.
+"""Frames over sockets: our own ZMTP, or libzmq, behind one interface with two ends.
 
 Both encrypt where keys are given (CURVE).
 """

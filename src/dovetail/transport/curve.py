@@ -39,10 +39,11 @@ OVERHEAD = 33
 """Bytes that encryption adds to a frame: the word MESSAGE, a count, a checksum and flags."""
 
 ROOM = 4096
-"""Bytes of the boxes that are made and opened in a place of the connection's own.
+"""Maximum bytes of a box that is sealed or opened in the connection's own buffer.
 
-``nacl.bindings`` makes a place for each box, checks it twice and copies it once more, which takes
-two thirds of the time of a short one.  So these call what it calls; longer ones go through it."""
+``nacl.bindings`` allocates a buffer for each box, checks it twice and copies it again, which takes
+two thirds of the time of a short one. So short boxes call libsodium directly; longer ones use the
+bindings."""
 
 _SEAL, _OPEN = lib.crypto_box_easy_afternm, lib.crypto_box_open_easy_afternm
 _INNER_COMMAND = 2
@@ -56,7 +57,7 @@ _HELLO, _COOKIE, _VOUCH = 194, 96, 96
 
 
 class _Curve(zmtp.Wire):
-    """The part that both sides have in common."""
+    """The base of both sides."""
 
     __slots__ = (
         *("_heard", "_incoming", "_outgoing", "_place", "_random"),
@@ -74,13 +75,14 @@ class _Curve(zmtp.Wire):
         self._short = b""
         """Our short-term secret key."""
         self._place = self._room = ffi.NULL
-        """Where boxes are made and opened, for libsodium and for us, once the peer is ready."""
+        """The buffer in which boxes are sealed and opened, for libsodium and for us, once the peer
+        is ready."""
         self._shared = b""
         """The secret shared by both short-term keys."""
         self._said = 0
         """The number of boxes sent."""
         self._heard = bytes(8)
-        """The peer's highest count; a box with a lower one is played again, or out of order."""
+        """The peer's highest count; a box with a lower one is a replay, or out of order."""
 
     def allow(self, most: int) -> None:
         """Read frames of up to ``most`` bytes, without what encryption adds, from now on."""
@@ -186,7 +188,7 @@ class _Curve(zmtp.Wire):
     def farewell(self, text: str) -> bytes:
         """Return the bytes that tell the peer why we end the connection.
 
-        Before it is encrypted they say nothing: libzmq would not try again after an ERROR.
+        Without encryption they are empty: libzmq would not try again after an ERROR.
         """
         if not self.ready:
             return b""

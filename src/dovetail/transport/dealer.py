@@ -33,9 +33,9 @@ CONNECT = 10.0
 HANDSHAKE = 5.0
 """Seconds that the broker's socket has to greet."""
 ATTEMPTS = 3
-"""Handshakes broken off in a row after which the broker's key is taken for another."""
+"""Consecutive broken handshakes after which the broker is assumed to have another key."""
 PATIENCE = 60.0
-"""Seconds for which a broker may take nothing of what is sent, and say nothing."""
+"""Seconds for which a broker may neither read nor send."""
 CHUNK = 1 << 18
 """Bytes read at a time while there is much to read."""
 LITTLE = 1 << 16
@@ -50,7 +50,7 @@ _WHOLE = socket.MSG_WAITALL if os.name == "posix" else 0
 
 
 class Dealer:
-    """A connection to a broker, which need not run yet.  Not for more than one thread.
+    """A connection to a broker, which may start later. For one thread only.
 
     Args:
         address: the broker's.
@@ -155,7 +155,7 @@ class Dealer:
         return frames
 
     def _say_out(self) -> None:
-        """Send what the wire has to say by itself."""
+        """Send the wire's own output."""
         self._outbox.add([bytes(self._wire.out)])
         self._wire.out.clear()
         self._push()
@@ -200,8 +200,8 @@ class Dealer:
     def send(self, frames: Sequence[bytes]) -> None:
         """Send frames as one message; without a connection they are dropped.
 
-        What is lost with a connection is said again after the next ``hello`` (S5).  This waits for
-        a broker that is slow to read, and ends the connection after ``patience``.
+        Frames that are lost with a connection are sent again after the next ``hello`` (S5). This
+        waits for a broker that is slow to read, and ends the connection after ``patience``.
         """
         if not self._wire.ready:
             return

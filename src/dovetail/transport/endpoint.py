@@ -224,7 +224,7 @@ ROOM = 1 << 20
 
 
 def tune(made: socket.socket) -> None:
-    """Send small messages at once, long ones whole, and notice a machine that is gone."""
+    """Send small messages at once and long ones whole, and detect a machine that is gone."""
     if made.family not in (socket.AF_INET, socket.AF_INET6):
         made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM)
         return

@@ -1,4 +1,4 @@
-"""The same interface over libzmq, with keys and without: the reference to compare ours with."""
+"""The same interface over libzmq, with and without keys: the reference for our own."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ log = logging.getLogger("dovetail.broker")
 FRAMES = 4096
 """Frames read at a time, so that answers are sent in between."""
 HIGH_WATER = 1_000_000
-"""Messages that wait for a peer that does not read, before its connection counts as lost."""
+"""Messages queued for a peer that does not read, after which its connection counts as lost."""
 DOMAIN = "dovetail"
 """The domain of our requests to the ZAP handler."""
 ATTEMPTS = 3
-"""Handshakes broken off in a row after which the broker's key is taken for another."""
+"""Consecutive broken handshakes after which the broker is assumed to have another key."""
 QUIET = 10.0
 """Seconds between lines in the log about keys that are refused."""
 
@@ -145,7 +145,7 @@ class Router:
         """Do nothing: libzmq closes no single connection."""
 
     def origin(self, connection: bytes) -> str:
-        """Return nothing: libzmq tells it of single messages only."""
+        """Return nothing: libzmq knows it for single messages only."""
         return ""
 
     def authenticate(self, connection: bytes) -> None:
@@ -169,8 +169,8 @@ class Guarded(Router):
     A connection's name is the public key of its program and libzmq's own name of it.  The key is
     read from each message: a peer may choose libzmq's name, also one that another had before.
 
-    libzmq closes no single connection, but says over which descriptor a message came.  So one that
-    is dropped is closed, unread, as soon as it says anything.
+    libzmq closes no single connection, but says over which descriptor a message came. So a dropped
+    connection is closed, unread, at its next message.
     """
 
     def __init__(self, bind: str, most: int, guard: Guard) -> None:
@@ -213,7 +213,7 @@ class Guarded(Router):
         return connection, None
 
     def drop(self, connection: bytes, why: str) -> None:
-        """Close a connection as soon as it says anything more."""
+        """Close a connection at its next message."""
         self._dropped.add(connection)
 
     def _identity(self, connection: bytes) -> bytes:

@@ -54,13 +54,13 @@ otherwise a peer that owes much would come again over another connection, and ow
 FULL = 8 << 20
 """Stop reading from a peer with this many bytes queued."""
 LONG = 1 << 16
-"""Bytes of a frame that has not come in full from which they are counted."""
+"""Bytes of an incomplete frame from which it is counted."""
 INCOMPLETE = 1 << 30
-"""All of these; beyond that, the connection is closed whose frame began first."""
+"""Maximum of these bytes in all; beyond it, the connection whose frame began first is closed."""
 LOST = 256 << 20
 """Close the connection of a peer with this many bytes queued."""
 FAREWELL = 1.0
-"""Seconds that a connection which is being closed has to take what is still to be sent."""
+"""Seconds for which a closing connection may still read what is queued."""
 REJECTED = 64
 """Over-limit connections that get an error at once; the rest are closed silently."""
 QUIET = 10.0
@@ -72,11 +72,11 @@ PAUSE = 1.0
 SHARE = 0.1
 """CPU time of all unauthenticated connections together, as a share of the program's."""
 LEAST = 0.02
-"""CPU time that they get besides, as a share of wall-clock time."""
+"""Additional CPU time for them, as a share of wall-clock time."""
 BUDGET = 0.1
 """Maximum unused budget, in CPU seconds."""
 REOPEN = 0.02
-"""Seconds between two looks at a budget that is spent."""
+"""Seconds between checks of a spent budget."""
 UNAUTHENTICATED = 2
 """Unauthenticated connections served per round."""
 
@@ -183,10 +183,10 @@ Event = tuple[bytes, list[bytes] | None]
 
 
 class Router:
-    """Listens, and exchanges frames with every peer that connects.
+    """Exchanges frames with every peer that connects.
 
     A peer that breaks the protocol, is too slow to greet, or does not read is closed with one line
-    in the log; the others do not wait.  Not for more than one thread.
+    in the log, and the others do not wait for it. For one thread only.
 
     All connections that are not authenticated share one CPU budget, however many there are: for
     accepting them, reading from them, and what the caller charges for them.
@@ -244,7 +244,7 @@ class Router:
         self._listen()
         self._selector.register(self._unauthenticated, _READ, None)
         self._turns: deque[tuple[selectors.SelectorKey, int]] = deque()
-        """Unauthenticated connections that are readable and not served yet."""
+        """Unauthenticated connections that are readable but not served yet."""
         self._budget = BUDGET
         """CPU seconds left to unauthenticated connections at the time ``_counted``."""
         self._counted, self._used = time.monotonic(), time.thread_time()
@@ -265,9 +265,9 @@ class Router:
         self._paused: dict[Connection, float] = {}
         """Connections from which nothing is read, and until when."""
         self._began: dict[Connection, int] = {}
-        """Bytes of the frame of each connection that has not come in full; the oldest first."""
+        """Bytes of each connection's incomplete frame; the oldest first."""
         self._incomplete = 0
-        """All of these."""
+        """Their sum."""
         self._ended: deque[Event] = deque()
         self._numbers = 0
         self._swept = 0.0
@@ -436,7 +436,7 @@ class Router:
             self.pause(connection.name, (owed - PATIENCE / 2) / ATTENTION)
 
     def _count(self, connection: Connection, size: int) -> None:
-        """Take note of the bytes of a frame that has not come in full."""
+        """Count the bytes of an incomplete frame."""
         self._incomplete += size - self._began.get(connection, 0)
         self._began[connection] = size
         if self._incomplete > INCOMPLETE:

@@ -67,7 +67,7 @@ class WebWire(Wire):
 
     @property
     def incomplete(self) -> int:
-        """Bytes of a message that has not come in full."""
+        """Bytes of an incomplete message."""
         return self._size
 
     def pack(self, frames: Sequence[bytes]) -> bytes:
@@ -134,7 +134,7 @@ class WebWire(Wire):
         return frames
 
     def _take(self, frame: Any, frames: list[bytes]) -> None:
-        """Take a WebSocket frame, to which the library has given its due answer."""
+        """Take a WebSocket frame, which the library has already answered if it must."""
         if frame.opcode == _CLOSE:
             self.ended = True
         elif frame.opcode == _TEXT:

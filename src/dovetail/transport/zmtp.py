@@ -45,11 +45,11 @@ class WireError(Exception):
 
 
 class TooLarge(WireError):
-    """A frame is larger than is read of this connection."""
+    """A frame exceeds the connection's limit."""
 
 
 class Mismatch(WireError):
-    """The peer asks for another security mechanism than ours; ``theirs`` is its name."""
+    """The peer asks for a security mechanism other than ours; ``theirs`` is its name."""
 
     def __init__(self, ours: str, theirs: str) -> None:
         super().__init__(f"it asks for the security mechanism {theirs!r}; expected {ours}")
@@ -138,7 +138,7 @@ class Wire:
     Args:
         kind: our socket type, ``ROUTER`` or ``DEALER``.
         most: the bytes that a frame may have.
-        mechanism: the name of our security mechanism; a subclass speaks another than NULL.
+        mechanism: the name of our security mechanism; a subclass adds one beside NULL.
     """
 
     __slots__ = (
@@ -155,11 +155,11 @@ class Wire:
         """Flags that no frame with data has."""
         self._most = most
         self._held = bytearray()
-        """The beginning of what has not come in full."""
+        """The bytes of an incomplete frame or command."""
         self._need = 0
         """The number of bytes ``_held`` needs before any of it can be read."""
         self._long: BytesIO | None = None
-        """A long frame that has not come in full."""
+        """An incomplete long frame."""
         self.room: memoryview | None = None
         """The place for the rest of a long frame, for a caller that reads into it; see ``took``."""
         self.out = bytearray(self._greeting if kind == b"ROUTER" else self._greeting[:_VERSION])
@@ -181,7 +181,7 @@ class Wire:
 
     @property
     def incomplete(self) -> int:
-        """Bytes of a frame that has not come in full."""
+        """Bytes of an incomplete frame."""
         if self.room is None or self._long is None:
             return len(self._held)
         return self._long.getbuffer().nbytes - len(self.room)
@@ -191,7 +191,7 @@ class Wire:
         return pack(frames)
 
     def parts(self, frames: Sequence[bytes]) -> list[bytes]:
-        """Return the same in parts, of which long frames are some, as they are."""
+        """Return the same in parts; each long frame is a part, without a copy."""
         if len(frames) == 1 and len(frames[0]) < LARGE:
             [frame] = frames
             return [self._header(len(frame), False) + frame]
@@ -291,9 +291,9 @@ class Wire:
         return frames
 
     def _begin_long(self, data: bytes, start: int, length: int) -> None:
-        """Make room for a long frame whose first bytes stand in ``data``.
+        """Make room for a long frame whose first bytes are in ``data``.
 
-        The system gives memory as bytes arrive, however many are announced.
+        The system allocates memory as bytes arrive, however many are announced.
         """
         try:
             self._long = BytesIO(bytes(length))
@@ -340,7 +340,7 @@ class Wire:
         return _GREETING
 
     def _begin(self) -> None:
-        """Say what follows the greetings."""
+        """Send what follows the greetings."""
         self.out += command(b"READY", self.properties)
 
     def _check(self, flags: int, length: int) -> None:
@@ -419,5 +419,5 @@ class Wire:
 
 
 def shown(name: bytes) -> str:
-    """Return a peer's name of something as text for the log."""
+    """Return a name that a peer sent as text for the log."""
     return line(name[:20].decode("ascii", "replace")) or "unknown"

@@ -51,7 +51,7 @@ def numbers_may_skip(p: Program) -> None:
 
 @case("S4.6", level=2)
 def a_welcome_that_comes_again(p: Program) -> None:
-    """The same `welcome` again, to a `hello` that was said twice, changes nothing."""
+    """The same `welcome` again, to a `hello` that was sent twice, changes nothing."""
     begun(p)
     p.send(p.welcome, step(1, 1))
     acts(p, 1, 1)

@@ -88,7 +88,7 @@ def thoughts_change_nothing(p: Program) -> None:
 
 @case("S6.4")
 def resigning(p: Program) -> None:
-    """An agent may give its episode up, and say what it measured since its last answer."""
+    """An agent may resign its episode, and report what it measured since its last answer."""
     begun(p)
     p.send(step(1, 1, observation="resign", reward=0.5))
     found = p.hear("the action that resigns")
@@ -132,7 +132,7 @@ def values_of_every_kind(p: Program) -> None:
 
 @case("S3.6")
 def values_in_any_encoding(p: Program) -> None:
-    """Any well-formed MessagePack encoding of a value will do."""
+    """Any well-formed MessagePack encoding of a value is accepted."""
     seated(p)
     for number, (what, data, value) in enumerate(values.encodings()):
         head = codec.encode({**start(number + 1), "legal": None})

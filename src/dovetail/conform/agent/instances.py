@@ -152,7 +152,7 @@ def cleanup(p: Program) -> None:
 
 @case("S7.3")
 def a_message_that_fails(p: Program) -> None:
-    """An agent that fails in a request: `error` with the `id`; it lives on."""
+    """An agent that fails in a request: `error` with the `id`; it keeps working."""
     create(p)
     p.refused("message", instance=1, body="crash")
     counters(p, 0, 0, 0.0)

@@ -49,8 +49,7 @@ def lookahead(p: Program) -> None:
 
 @case("S6.17")
 def a_lookahead_that_is_refused(p: Program) -> None:
-    """A `lookahead` may get an `error` with its `id`; the decision must be answered all the
-    same."""
+    """A `lookahead` may get an `error` with its `id`; the decision must still be answered."""
     create(p)
     p.send({**init(), "lookahead": True})
     _, question = looking(p)
