@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.broker.remote import served
 
-from dovetail import Agent, Environment, Experiment, InProcess, Spec, Turn, spaces
+from dovetail import Agent, Decision, Environment, Experiment, InProcess, Spec, Turn, spaces
 from dovetail.broker.core.core import Settings
 from dovetail.broker.core.local import light
 from dovetail.protocol import codec
@@ -199,6 +199,29 @@ def test_an_action_counts_in_process_as_over_a_socket(
     expected = seen(remote)
     with door("process") as experiment:
         assert seen(experiment) == expected
+
+
+def test_an_action_of_another_dtype_hears_which_is_expected() -> None:
+    class Steers(Environment):
+        def init(self) -> Spec:
+            box = spaces.Box([2], 0, 1, "float32")
+            return Spec(seats=1, observation_spaces=[spaces.Discrete(1)], action_spaces=[box])
+
+        def start(self, seed: int) -> Turn:
+            return Turn.ask(0, 0)
+
+        def step(self, actions: dict[int, Any]) -> Turn:
+            return Turn.end([0], [0.0])
+
+    class Doubles(Agent):
+        def step(self, decision: Decision) -> Any:
+            return np.array([0.25, 0.5])
+
+    with InProcess([Steers], [Doubles]) as experiment:
+        [episode] = experiment.run("steers", [experiment.create("doubles")])
+    assert episode.reason == "illegal-action"
+    assert "array([0.25, 0.5 ]) of dtype float64 is not legal; it is not in Box(" in episode.message
+    assert "dtype='float32'" in episode.message
 
 
 def test_an_array_is_what_it_was_when_it_was_handed_out() -> None:

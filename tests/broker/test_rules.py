@@ -229,7 +229,7 @@ def test_without_a_clock_a_silent_seat_stalls_and_plays_again_once_it_is_heard()
     [
         (2, (0, 1), "action 2 is not legal; legal: 0, 1"),
         (0, b"\x06", "action 0 is not legal; legal: 1, 2"),
-        (7, None, "action 7 is not legal; it is not in the action space"),
+        (7, None, "action 7 is not legal; it is not in Discrete(n=3, start=0)"),
         ("0", (0, 1), "action '0' is not legal"),
         (True, (0, 1), "action True is not legal"),
         (1.0, b"\x06", "action 1.0 is not legal"),

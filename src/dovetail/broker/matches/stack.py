@@ -303,7 +303,7 @@ class Stack(Batch):
             return []
         given = int(self.actions[row])
         named = "that is not a number" if given == columns.NO_NUMBER else given
-        said = where(seat, turn, what or refusal(named, legal))
+        said = where(seat, turn, what or refusal(named, legal, self.space))
         return [self._over(slot, breach(price, seat, reason, said, partial(self.forfeit, slot)))]
 
     def _over(self, slot: int, ending: Ending) -> Over:

@@ -247,7 +247,7 @@ class Episode:
         elif allowed(choice := action.action, account.legal, account.space):
             account.action = choice
         else:
-            what = refusal(choice, account.legal)
+            what = refusal(choice, account.legal, account.space)
             ending = self._breach(account, "illegal-action", what)
         self.owing -= 1
         if self.owing:

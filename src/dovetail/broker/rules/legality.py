@@ -94,7 +94,7 @@ def check(turn: Turn, spec: Spec) -> None:
             continue
         space = spec.observation_space(view.seat)
         if not space.contains(observation):
-            seen = f"observation {_short(observation)} of seat {view.seat}"
+            seen = f"observation {_short(observation)}{_dtype(observation)} of seat {view.seat}"
             raise _invalid(f"{seen} is not in {_short(space)}")
 
 
@@ -130,10 +130,10 @@ def replacement(price: Breach, seed: int, turn: int, legal: Legal, space: Space)
     return chosen(derive(seed, "breach", turn), legal, space) if price == "random" else None
 
 
-def refusal(action: Any, legal: Legal) -> str:
-    """Return the error for an illegal action, which names a few legal ones."""
+def refusal(action: Any, legal: Legal, space: Space) -> str:
+    """Return the error for an illegal action, which names a few legal ones, or their space."""
     if legal is None:
-        return f"action {_short(action)} is not legal; it is not in the action space"
+        return f"action {_short(action)}{_dtype(action)} is not legal; it is not in {_short(space)}"
     return f"action {_short(action)} is not legal; legal: {masks.shown(legal)}"
 
 
@@ -159,6 +159,12 @@ class _Brief(reprlib.Repr):
 
 
 _brief = _Brief()
+
+
+def _dtype(value: Any) -> str:
+    """Return the dtype of an array for an error, which its ``repr`` often leaves out."""
+    dtype = getattr(value, "dtype", None)
+    return "" if dtype is None else f" of dtype {dtype}"
 
 
 def _short(value: Any) -> str:

@@ -45,5 +45,5 @@ class Opening:
             else:
                 account.action = joint[number]
             if account.action is None or not allowed(account.action, legal, account.space):
-                return f"opening, turn {turn.turn}: {refusal(account.action, legal)}"
+                return f"opening, turn {turn.turn}: {refusal(account.action, legal, account.space)}"
         return ""
