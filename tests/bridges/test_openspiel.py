@@ -413,6 +413,15 @@ def test_a_bot_that_raises_loses_its_game(monkeypatch: pytest.MonkeyPatch) -> No
     assert "openspiel-mcts raised MemoryError: no room for the tree" in episode.message
 
 
+def test_players_of_bots_and_policies_exist() -> None:
+    game = pyspiel.load_game("kuhn_poker(players=3)")
+    for player in (-1, 3):
+        with pytest.raises(DovetailError, match=f"player {player} does not exist; .* has 3"):
+            bot(Random(), game, player)
+        with pytest.raises(DovetailError, match=f"player {player} does not exist; .* has 3"):
+            policy(Random(), game, [player])
+
+
 def test_an_agent_is_a_policy_whose_exploitability_openspiel_computes() -> None:
     from open_spiel.python.algorithms import exploitability
 

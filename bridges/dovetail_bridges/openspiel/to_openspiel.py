@@ -14,7 +14,7 @@ from typing import Any
 
 from dovetail.peer.agents.agent import Agent, Decision, End, Seat
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.messages import Mode
+from dovetail.protocol.messages import Mode, Spec
 from dovetail.protocol.seeds import derive
 from dovetail_bridges.openspiel import games
 from dovetail_bridges.openspiel.environment import OpenSpiel, Options
@@ -50,9 +50,7 @@ def bot(
 
     spec = OpenSpiel(Options(str(game), observe)).init()
     views = games.Views(game, observe)
-    agent.needs.check(type(agent).name or type(agent).__name__, spec)
-    seat = Seat(0, player, spec)
-    agent.init(seat)
+    seat = _seated(agent, spec, player)
 
     class DovetailBot(pyspiel.Bot):
         """An agent of Dovetail."""
@@ -121,6 +119,18 @@ def bot(
     return DovetailBot()
 
 
+def _seated(agent: Agent, spec: Spec, player: int) -> Seat:
+    """Return the seat of an agent that has taken it."""
+    if player not in range(spec.seats):
+        raise DovetailError(
+            f"player {player} does not exist; {spec.name} has {spec.seats}, numbered from 0"
+        )
+    agent.needs.check(type(agent).name or type(agent).__name__, spec)
+    seat = Seat(0, player, spec)
+    agent.init(seat)
+    return seat
+
+
 def policy(
     agent: Agent,
     game: Any,
@@ -152,10 +162,8 @@ def policy(
 
     spec = OpenSpiel(Options(str(game), observe)).init()
     views = games.Views(game, observe)
-    agent.needs.check(type(agent).name or type(agent).__name__, spec)
-    seats = {each: Seat(0, each, spec) for each in players or range(spec.seats)}
-    for seat in seats.values():
-        agent.init(seat)
+    asked = range(spec.seats) if players is None else players
+    seats = {each: _seated(agent, spec, each) for each in asked}
 
     def answer(state: Any, player: int, number: int) -> tuple[int, Decision]:
         chance = derive(derive(seed, "agents"), "seat", number, player)
