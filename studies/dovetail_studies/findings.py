@@ -1,4 +1,4 @@
-"""The conclusions of the studies and whether they hold here, from ``findings.toml``."""
+"""The studies' conclusions and their verdicts here, from ``findings.toml``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from dovetail.protocol.errors import DovetailError
 
 Tables = Mapping[str, Sequence[Sequence[str]]]
-"""The lines of each row's table, by the row's key."""
+"""The lines of each row's table by the row's key."""
 _FIGURE = re.compile(r"\{([^{}|]+)\|([^{}|]+)(?:\|(\d+))?\}")
 _SIGNS = re.compile(" [≈≠]")
 
@@ -23,12 +23,12 @@ class Finding(NamedTuple):
     says: str
     """The study's sentence."""
     holds: Literal["yes", "no", "in part", "open", "-"]
-    """The verdict here; a dash where the study concludes nothing."""
+    """The verdict here; a dash if the study draws no conclusion."""
     here: str
     """The finding here, with the row that shows it and places of figures in tables."""
 
     def rests_on(self, row: str) -> bool:
-        """Return whether the sentence names a row."""
+        """Return true if the sentence names a row."""
         return f"`{row}`" in self.here
 
     def filled(self, tables: Tables) -> Finding:
@@ -49,10 +49,10 @@ class LiteratureLine(msgspec.Struct, forbid_unknown_fields=True):
     """The row that measured it."""
     player: str
     figure: str
-    """Its meaning, and its place in a table."""
+    """The meaning of the figure, and its place in a table."""
     literature: str
     missing: str
-    """The difference that is known."""
+    """The known difference between the two."""
 
 
 def filled(text: str, tables: Tables) -> str:
@@ -88,9 +88,9 @@ _FILE = msgspec.toml.decode(
     resources.files("dovetail_studies").joinpath("findings.toml").read_bytes(), type=_File
 )
 TERMS: Mapping[str, str] = _FILE.terms
-"""Words of a study's tables and conclusions, explained."""
+"""Glossary of the studies' tables and conclusions."""
 UNCOMPARED: Mapping[str, Mapping[str, str]] = _FILE.uncompared
-"""The reason why no figure of a row is compared, where it is not that the study says it in
+"""The reasons why rows have no compared figure, other than that the study gives its result only in
 words."""
 FINDINGS: Mapping[str, Sequence[Finding]] = {
     name: [Finding(**each) for each in getattr(_FILE, name)]

@@ -1,4 +1,4 @@
-"""How well a player keeps the value of hard positions, by exact values.
+"""Skill of players measured by exact values: the share of hard positions whose value they keep.
 
 Random opponents lose to nearly every player; a position with moves that keep its value and moves
 that do not tells players apart.  Connect Four, Amazons and dots and boxes have exact values.
@@ -27,14 +27,15 @@ from dovetail_games import amazons, connect_four, dots
 from dovetail_studies.playing import DERIVATION
 
 PLIES = (14, 34)
-"""Discs on the board of Connect Four, least and most."""
+"""Minimum and maximum number of discs on the board of Connect Four."""
 FREE = (6, 10)
-"""Free squares of Amazons, least and most."""
+"""Minimum and maximum number of free squares in Amazons."""
 LINES = (4, 8)
-"""Lines of dots that are not drawn, least and most."""
+"""Minimum and maximum number of free lines in dots and boxes."""
 
 Hard = tuple[list[int], Values]
-"""The actions of a random game that end in a hard position, and the values of the actions there."""
+"""The actions of a random game that ends in a hard position, and the values of the actions
+there."""
 
 
 @lru_cache(maxsize=4096)
@@ -140,7 +141,7 @@ class KeepValue(Keep):
 
 
 class KeepAmazons(Keep):
-    """Hard endgames of Amazons, whole moves."""
+    """Hard endgames of Amazons, decided by whole moves."""
 
     name = "amazons_keep_value"
     seat_counts = (2,)
@@ -160,7 +161,7 @@ class KeepDots(Keep):
 
 
 KEEPS: dict[str, type[Keep]] = {each.game.name: each for each in (KeepValue, KeepAmazons, KeepDots)}
-"""By game."""
+"""The environment of hard positions for each game."""
 
 
 class KeptValues(Struct):
@@ -168,11 +169,11 @@ class KeptValues(Struct):
 
     positions: int
     kept: int
-    """In how many it kept the value."""
+    """The number of positions in which the player kept the value."""
     lost: float
-    """Points lost in a position, on average."""
+    """The mean points lost per position."""
     chance: float
-    """Share in which a random choice keeps the value."""
+    """The share of positions in which a random choice keeps the value."""
 
 
 def kept(

@@ -1,5 +1,4 @@
-"""The states of a row's learners: written when they have, so that tables can be measured again
-without training."""
+"""The learned states of a row, kept so that its table can be measured again without training."""
 
 from __future__ import annotations
 
@@ -23,9 +22,9 @@ from dovetail_studies.rows import Result, Unit
 T = TypeVar("T")
 
 KEPT = Path("studies/pages/states")
-"""States in the repository, an archive for each study."""
+"""The states in the repository, an archive per study."""
 LARGEST = 200_000
-"""Bytes of a state that the repository keeps; larger ones are trained again."""
+"""Maximum bytes of a state that the repository keeps; larger ones are trained again."""
 
 
 @dataclass(frozen=True)
@@ -33,19 +32,19 @@ class States:
     """The states of a row at one size."""
 
     folder: Path
-    """Where they are written."""
+    """The folder to which states are written."""
     kept: Sequence[Place] = ()
-    """The places from which they are read, before ``folder``, in place of training; none to train
+    """The places from which states are read, before ``folder``, instead of training; empty to train
     all."""
 
     def write(self, name: str, state: bytes) -> None:
-        """Write what a learner has learned."""
+        """Write a learner's state."""
         path = self.folder / f"{name}.state"
         folder_of(path)
         output.write(path, state)  # whole or not at all: a state cut short would be read and kept
 
     def find(self, name: str) -> Place | None:
-        """Return the file of what a learner had learned; None if it must be trained."""
+        """Return the file of a learner's state; None if it must be trained."""
         for folder in (*self.kept, self.folder) if self.kept else ():
             if (path := folder / f"{name}.state").is_file():
                 return path
@@ -53,7 +52,7 @@ class States:
 
 
 def keep(source: Path, kept: Member, whole: bool) -> None:
-    """Put the small states of a folder into the repository, in place of those of the same learners.
+    """Copy a folder's small states into the repository, replacing those of the same learners.
 
     Args:
         source: the folder.
@@ -81,7 +80,7 @@ _states: ContextVar[States | None] = ContextVar("states", default=None)
 
 @contextmanager
 def using(states: States | None) -> Iterator[None]:
-    """Keep what is learned within this block, or read it; None does neither."""
+    """Keep or read learned states within this block; None does neither."""
     token = _states.set(states)
     try:
         yield
@@ -90,7 +89,7 @@ def using(states: States | None) -> Iterator[None]:
 
 
 def learned(name: str, learn: Callable[[], bytes], read: Callable[[bytes], T]) -> T:
-    """Return what ``read`` makes of the kept state of that name, or of that of a learner after
+    """Return the result of ``read`` on the kept state of that name, or on a learner's state after
     ``learn``.
 
     Raises:
@@ -106,7 +105,7 @@ def learned(name: str, learn: Callable[[], bytes], read: Callable[[bytes], T]) -
 
 
 def continued(name: str, learn: Callable[[], bytes]) -> bytes:
-    """Return the state of that name, or what ``learn`` returns, which is written at once.
+    """Return the state of that name, or the result of ``learn``, which is written at once.
 
     Unlike ``learned`` it reads what an earlier run wrote, so that a long training that was stopped
     continues.
@@ -134,7 +133,7 @@ def _read(kept: Place, read: Callable[[bytes], T]) -> T:
 
 
 class Steps:
-    """The steps of a long training, written down so that one that was stopped continues.
+    """The steps of a long training, recorded so that it continues after an interruption.
 
     Args:
         name: of what it learns.
@@ -145,7 +144,7 @@ class Steps:
         self._done = None if states is None else KeptResults([states.folder / f"{name}.steps"])
 
     def do(self, step: Unit, work: Callable[[], Result]) -> Result:
-        """Return the result of a step, which is done if it was not; ``step`` tells it from all
+        """Return the recorded result of a step, or carry it out; ``step`` identifies it among all
         others."""
         if self._done is None:
             return work()

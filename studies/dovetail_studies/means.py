@@ -1,4 +1,4 @@
-"""Means over seeds, as the pages of the studies show them."""
+"""Means over seeds, as shown on the studies' pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dovetail_experiments.statistics import Estimate, estimates
 
 
 def mean(values: Sequence[float]) -> Estimate:
-    """Return a mean with Student's interval; of equal values one of no width, shown as ``every
+    """Return a mean with Student's interval; equal values give one of no width, shown as ``every
     seed``.
 
     >>> mean([2.0, 2.0])

@@ -1,4 +1,4 @@
-"""Write studies/pages/NAME.md and its summary from results."""
+"""Writing studies/pages/NAME.md and the summary page from results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from dovetail_studies.working import (
 
 DOCS = Path("studies/pages")
 COLUMNS = ("row", "result", "run at", "figures beside the study's", "its conclusions hold", "why")
-"""Of the summary."""
+"""The columns of the summary."""
 MARKS = {
     r"\(every seed\)": "*Every seed*: all seeds gave the same figure.",
     "[≈≠]": (
@@ -55,25 +55,25 @@ MARKS = {
     ),
     r"\| \*[-\d]": "Figures in italics are means without an interval, for orientation.",
 }
-"""The remark of a page on its tables, if they have such cells."""
+"""Explanations of marks in table cells, shown on a page that has such cells."""
 CURVES = "curves"
-"""The folder of the pictures, beside the pages."""
+"""The pictures' folder, beside the pages."""
 
 
 @dataclass(frozen=True)
 class RowState:
-    """The part of a row that has been run, at the largest size with any result."""
+    """The results of a row at the largest size that has any."""
 
     row: Row
     size: SizeName | None
     records: Sequence[KeptResult]
     drawn: Drawn | None
     whole: bool
-    """True if all pieces of this size are done."""
+    """True if all pieces of work at this size are done."""
 
 
 def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT_RESULTS) -> RowState:
-    """Return the results of a row at the largest size that is complete, or else begun.
+    """Return a row's results at the largest size that is complete, or else started.
 
     Raises:
         DovetailError: they are complete and do not make its table.
@@ -118,7 +118,7 @@ def at(
     out: Path = OUT,
     first: int = FIRST_SEED,
 ) -> RowState:
-    """Return the results of a row at one size, with as many seeds as asked for.
+    """Return a row's results at one size, for the requested number of seeds.
 
     Raises:
         DovetailError: they do not make its table.
@@ -144,7 +144,8 @@ def _drawn(row: Row, done: Done, where: str) -> Drawn:
 
 
 def compared(whole: Study, found: RowState, kept: Path = KEPT_RESULTS) -> str:
-    """Say whether results are those that the repository keeps, but for what only training tells."""
+    """Return a line that says if results equal the kept ones, apart from those that only training
+    gives."""
     assert found.size is not None
     records = KeptResults([kept_file(kept, whole.name, found.row, found.size)]).records
     of = [(each, records[key(each.unit)]) for each in found.records if key(each.unit) in records]
@@ -170,7 +171,8 @@ def compared(whole: Study, found: RowState, kept: Path = KEPT_RESULTS) -> str:
 
 
 def fresh(whole: Study, found: RowState, kept: Path = KEPT_RESULTS) -> str:
-    """Say how many figures from other seeds lie where those of the page predict them.
+    """Return a line with the number of figures from new seeds that lie where the page's figures
+    predict.
 
     The interval is that of a mean over as many seeds, as the kept seeds predict it: of 100 figures
     about 95 lie in theirs.
@@ -218,7 +220,7 @@ def ran(found: RowState) -> str:
 
 
 def verdict(found: RowState) -> str:
-    """Return in words whether the figures agree with the study's."""
+    """Return in words the agreement of the figures with the study's."""
     if found.drawn is None:
         return "not run"
     counts = _counts(found.drawn)
@@ -243,7 +245,7 @@ def _counts(drawn: Drawn) -> Counter[Verdict | None]:
 
 
 def section(whole: Study, found: RowState, picture: str = "") -> list[str]:
-    """Return the part of a page on one row; ``picture`` is the address of its curves."""
+    """Return a page's section on one row; ``picture`` is the address of its curves."""
     row = found.row
     lines = [f"## {row.title}", "", f"The study: {row.printed}", ""]
     if found.drawn is None or found.size is None:
@@ -281,7 +283,7 @@ def picture(whole: Study, row: Row) -> str:
 
 
 def draw(whole: Study, all_found: Sequence[RowState], folder: Path) -> None:
-    """Write the pictures of a study, and remove those of rows that have none.
+    """Write a study's pictures, and remove those of rows without curves.
 
     Raises:
         ImportError: Matplotlib is not installed; the pictures are left as they are.
@@ -330,8 +332,7 @@ def page(whole: Study, all_found: Sequence[RowState]) -> str:
 
 
 def _beside(all_found: Sequence[RowState]) -> list[str]:
-    """Return the strongest player of each game beside the literature, of the games that have been
-    run."""
+    """Return the strongest player of each measured game beside the literature."""
     ran = {found.row.key: found for found in all_found if found.drawn is not None}
     tables = {key: found.drawn.lines for key, found in ran.items() if found.drawn is not None}
     lines = []
@@ -358,7 +359,7 @@ def _judged(found: RowState) -> str:
 
 
 def why(name: str, found: RowState) -> str:
-    """Return in a sentence why a row was not run, or why its figures are not compared or differ."""
+    """Return a sentence on why a row was not run, or why its figures differ or are not compared."""
     if found.drawn is None:
         return found.row.missing or "there is code; it was not run"
     if _judged(found) == "unprinted":
@@ -370,11 +371,11 @@ def why(name: str, found: RowState) -> str:
 
 
 LISTED = "<!-- pages: [a-z]* -->"
-"""The mark by which the site lists the other pages of the folder."""
+"""The mark at which the site lists the folder's other pages."""
 
 
 def summary(out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
-    """Return the page that sums up all rows."""
+    """Return the summary page of all rows."""
     parts: list[str] = []
     count = dict.fromkeys(("study", "ours", "less", "code", "not"), 0)
     judged = dict.fromkeys(("all", "some", "none", "wide", "unprinted"), 0)
@@ -499,8 +500,7 @@ def _full(found: RowState) -> bool:
 def write(
     name: str, out: Path = OUT, docs: Path = DOCS, told: Callable[[str], None] = print
 ) -> Path:
-    """Write the page of a study with its pictures, and keep the results it rests on; return its
-    path.
+    """Write a study's page and pictures, and keep the results they rest on; return the page's path.
 
     Without Matplotlib, pictures are left as they are, and ``told`` is called with a line that says
     so.
@@ -541,8 +541,8 @@ def write(
 
 
 def _named(whole: Study, size: SizeName, place: Member) -> dict[bytes, KeptResult]:
-    """Return the results in a file that a row names, also those that no table shows: the rows that
-    share the file may be shown at different sizes."""
+    """Return a file's results that a row names, including those that no table shows, since rows
+    sharing the file may be shown at different sizes."""
     results = KeptResults([place])
     wanted = [
         unit
@@ -554,7 +554,7 @@ def _named(whole: Study, size: SizeName, place: Member) -> dict[bytes, KeptResul
 
 
 def keep(path: Path, records: Mapping[Member, Mapping[bytes, KeptResult]]) -> None:
-    """Write results to the archive of a study, in place of those of the same rows."""
+    """Write results to a study's archive, replacing those of the same rows."""
     written = {
         place.name: b"".join(msgspec.json.encode(each) + b"\n" for each in found.values())
         for place, found in records.items()

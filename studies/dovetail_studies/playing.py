@@ -1,4 +1,4 @@
-"""Play games between agents in this process, and count what studies count."""
+"""Games between agents in this process, with the counts that the studies report."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from msgspec import Struct
 from dovetail.client.client import Experiment
 
 DERIVATION = 1
-"""How the seats' seeds are derived in all studies, whose kept results were played before there was
-another way."""
+"""The derivation of the seats' seeds in all studies, fixed since their kept results were played
+with it."""
 
 
 class Score(Struct):
-    """Games between two players, for the first of them."""
+    """The games between two players, counted for the first."""
 
     games: int = 0
     wins: int = 0
     losses: int = 0
     cut: int = 0
-    """Games that were cut short: they are in ``games``, and neither won nor lost."""
+    """The number of truncated games, included in ``games`` and neither won nor lost."""
     digests: set[str] = msgspec.field(default_factory=set)
-    """Of the actions: as many as there are distinct games."""
+    """Digests of the actions: one per distinct game."""
 
     def add(self, other: Score) -> None:
         """Add more games."""
@@ -48,7 +48,7 @@ def match(
     most: int | None = None,
     rotate: bool = True,
 ) -> Score:
-    """Play games in which two players change seats after each, or keep their seats.
+    """Play games between two players, who exchange seats after each game or keep them.
 
     Args:
         experiment: in which the players exist.

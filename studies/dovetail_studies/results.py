@@ -1,4 +1,4 @@
-"""Results of pieces of work, a line of JSON each: what was done is not done again."""
+"""Results of pieces of work, a line of JSON each, so that finished work is not repeated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dovetail_studies.rows import Done, Result, Unit
 
 
 class KeptResult(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A piece of work that is done."""
+    """A finished piece of work."""
 
     unit: Unit
     result: Result
@@ -25,16 +25,16 @@ class KeptResult(Struct, forbid_unknown_fields=True, omit_defaults=True):
     versions: str
     seconds: float
     code: str = ""
-    """Digest of the code of its row; see ``code.digest``. Older results have none."""
+    """The digest of the row's code; see ``code.digest``. Older results have none."""
 
 
 def versions() -> str:
-    """Return the versions that results depend on, and the revision of the code."""
+    """Return the versions of packages that results depend on, and the code's revision."""
     return str(provenance.here()).replace("dovetail", "Dovetail", 1)
 
 
 def key(unit: Unit) -> bytes:
-    """Return what tells a unit from others."""
+    """Return the key that identifies a unit."""
     return msgspec.json.encode(unit, order="sorted")
 
 
@@ -59,7 +59,7 @@ def unwritten(path: Path, error: OSError) -> DovetailError:
 
 
 class KeptResults:
-    """The results of one row at one size.
+    """The results of a row at one size.
 
     Args:
         paths: files to read, the one to write last; a member of an archive is only read.
@@ -101,7 +101,7 @@ class KeptResults:
             self.records[key(record.unit)] = record
 
     def ready(self) -> None:
-        """Make sure that results can be written, before any work is done.
+        """Check that results can be written, before any work is done.
 
         Raises:
             DovetailError: they cannot.
@@ -139,15 +139,15 @@ class KeptResults:
         return [unit for unit in units if key(unit) not in self.records]
 
     def done(self, units: Sequence[Unit]) -> Done:
-        """Return units with their results, those that are done."""
+        """Return the finished units with their results."""
         found = ((unit, self.records.get(key(unit))) for unit in units)
         return [(unit, record.result) for unit, record in found if record is not None]
 
     def seeds(self) -> int:
-        """Return the highest seed of what is done, 0 if nothing is."""
+        """Return the highest seed of finished work; 0 if there is none."""
         return max((record.unit["seed"] for record in self.records.values()), default=0)
 
     def of(self, units: Sequence[Unit]) -> list[KeptResult]:
-        """Return the records of units, those that are done."""
+        """Return the records of the finished units."""
         found = (self.records.get(key(unit)) for unit in units)
         return [record for record in found if record is not None]

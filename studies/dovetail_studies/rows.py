@@ -1,4 +1,4 @@
-"""A row of a study: one printed table, figure or result, and how it is run again."""
+"""A row of a study: one printed table, figure or result, and the way to reproduce it."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from dovetail_studies.means import mean
 
 K = TypeVar("K")
 STUDIES = ("rlgame", "amazons", "dominion", "tetris", "dots")
-"""The five, in the order of the summary."""
+"""The five studies in the order of the summary."""
 ACROSS = "across"
-"""The learners of all of them at one table: rows that no study printed."""
+"""The name of the study in which all learners meet: rows that no study printed."""
 BEST = "best"
-"""The strongest learner of each game, beside the studies' and the literature's best."""
+"""The name of the study of each game's strongest learner, beside the studies' and the literature's
+best."""
 ALL = (*STUDIES, ACROSS, BEST)
 SizeName = Literal["quick", "part", "study"]
 SIZES: tuple[SizeName, ...] = ("quick", "part", "study")
-"""From the smallest to the study's own."""
+"""The sizes, from the smallest to the study's own."""
 SEEDS = 5
-"""Trainings of a row by default, each with its own seed."""
+"""The default number of a row's trainings, each with its own seed."""
 
 Unit = dict[str, Any]
-"""The JSON parameters of one piece of work; the seed is among them."""
+"""The JSON parameters of one piece of work, including its seed."""
 Result = dict[str, Any]
 """The JSON result of one piece of work."""
 Done = list[tuple[Unit, Result]]
@@ -44,11 +45,11 @@ class Size:
     """A size at which a row runs."""
 
     text: str
-    """In words: games, and the share of the study's. ``{seeds}`` stands for how many seeds there
-    are, the name of a value for that value over all of them."""
+    """The size in words: games, and the share of the study's. ``{seeds}`` stands for the number of
+    seeds, the name of a value for its total over all seeds."""
     values: Mapping[str, int] = field(default_factory=dict)
     seeds: int = SEEDS
-    """Seeds by default."""
+    """The default number of seeds."""
 
     def label(self, seeds: int) -> str:
         """Return the size in words, with its number of seeds.
@@ -62,12 +63,11 @@ class Size:
 
 Verdict = Literal["agrees", "differs", "wide"]
 WIDE = 3
-"""The ends of a prediction interval are at most this factor apart if a figure without limits is
-to agree."""
+"""Maximum ratio of the ends of a prediction interval for a figure without limits to agree."""
 PARTS = 4
-"""A figure that agrees has an interval narrower than this part of its range."""
+"""The divisor of a figure's range that its interval must stay below to agree."""
 ANY = (-math.inf, math.inf)
-"""The range of a figure that may have any value."""
+"""The range of a figure without limits."""
 
 
 @dataclass(frozen=True)
@@ -78,18 +78,18 @@ class Compared:
     study: float
     ours: Estimate
     more: float
-    """How many times the study's trainings ours rest on, or its games where nothing learns; 0 for a
-    figure that has no error of its own."""
+    """The number of our trainings as a multiple of the study's, or of games if nothing learns; 0
+    for a figure without sampling error."""
     range: tuple[float, float] = ANY
-    """The values that the figure may have."""
+    """The range of the figure's possible values."""
     seeds: Sequence[float] = ()
-    """The figures of the trainings, of one that is above 0, has no upper limit, and varies by
-    factors: its logarithms are taken to be normal, since an interval around the mean would reach
-    below 0."""
+    """The figures of the trainings if they are positive, unbounded and vary by factors: their
+    logarithms are then taken to be normal, since an interval around the mean would reach below
+    0."""
 
     @property
     def again(self) -> Estimate:
-        """Where the figure of one more experiment of the study's size lies in 95 of 100 cases.
+        """The 95 % prediction interval for one more experiment of the study's size.
 
         The interval of our mean says where the mean is; a single training varies by more.
         """
@@ -106,12 +106,12 @@ class Compared:
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict: whether the study's figure lies in ``again``; None without an interval.
+        """``agrees`` if the study's figure lies in ``again``, else ``differs``; None if unknown.
 
-        If it does, it is too wide to say where ``again`` covers a quarter of the range or touches
-        an end of it (but by less than a hundredth), or, where there is no range, reaches zero or
-        more than three times its lesser end.  So it is if all trainings gave one figure, and the
-        study another: nothing is then known of how much they vary.
+        An interval that holds the study's figure is ``wide``, too wide to judge by, if it covers a
+        quarter of the range or touches an end of it (by a hundredth or more) or, without a range,
+        reaches zero or more than three times its lower end.  So is the interval of trainings that
+        all gave one figure different from the study's, since their variation is then unknown.
 
         >>> Compared("wins, %", 55.0, Estimate(50.0, 47.0, 53.0), 5, (0, 100)).verdict
         'agrees'
@@ -146,11 +146,11 @@ class Compared:
 
 
 SIGNS: Mapping[Verdict | None, str] = {"agrees": " ≈", "differs": " ≠"}
-"""The mark behind a figure of ours, by its verdict."""
+"""The mark after one of our figures, by verdict."""
 
 
 def signed(text: str, compared: Compared) -> str:
-    """Return a figure of ours in words, with a sign if it agrees with the study's or differs."""
+    """Return one of our figures in words, with a sign if it agrees with the study's or differs."""
     return text + SIGNS.get(compared.verdict, "")
 
 
@@ -160,19 +160,19 @@ PERCENT = (0.0, 100.0)
 
 @dataclass(frozen=True)
 class Drawn:
-    """A row's table and what it says."""
+    """A row's table and its comparisons."""
 
     columns: Sequence[str]
     lines: Sequence[Sequence[str]]
     games: int
-    """Played for it, training included."""
+    """The number of games played for the table, including training."""
     distinct: str
-    """How many of them differ, in words."""
+    """The number of distinct games, in words."""
     compared: Sequence[Compared] = ()
     note: str = ""
-    """On the difference between the study's figures and ours."""
+    """A remark on the difference between the study's figures and ours."""
     curves: Picture | None = None
-    """How trainings came to these figures, where the results say so."""
+    """The learning curves, if the results contain them."""
 
 
 @dataclass(frozen=True)
@@ -185,17 +185,17 @@ class Row:
     """The study's result in short, with its section or table."""
     sizes: Mapping[SizeName, Size] = field(default_factory=dict)
     units: Callable[[Mapping[str, int], Sequence[int]], list[Unit]] | None = None
-    """The pieces of work of a size, each with a seed."""
+    """The function that returns the pieces of work of a size, each with a seed."""
     work: Callable[[Unit], Result] | None = None
-    """Does one piece."""
+    """The function that does one piece of work."""
     draw: Callable[[Done], Drawn] | None = None
-    """Makes the table of all pieces."""
+    """The function that makes the table from all results."""
     missing: str = ""
-    """Why there is nothing to run."""
+    """The reason why nothing can be run; empty if the row can be."""
     sized: bool = True
-    """True if the study says how much it ran; if not, the size ``study`` is ours."""
+    """True if the study states how much it ran; if not, the size ``study`` is our choice."""
     shares: str = ""
-    """The row that the pieces of work belong to, where two tables rest on the same ones."""
+    """The row that owns the pieces of work, if several tables rest on them."""
 
     @property
     def runs(self) -> bool:
@@ -211,10 +211,10 @@ class Study:
     title: str
     rows: Sequence[Row]
     text: str = ""
-    """The remarks that hold for all rows of its page."""
+    """Remarks that apply to all rows of the study's page."""
 
     def row(self, key: str) -> Row:
-        """Return a row.
+        """Return a row by key.
 
         Raises:
             DovetailError: there is none of this name.
@@ -227,7 +227,7 @@ class Study:
 
 
 def study(name: str) -> Study:
-    """Return a study.
+    """Return a study by name.
 
     Raises:
         DovetailError: there is none of this name.
@@ -244,7 +244,7 @@ Code = tuple[
     Callable[[Unit], Result],
     Callable[[Done], Drawn],
 ]
-"""``units``, ``work`` and ``draw`` of a row."""
+"""The functions ``units``, ``work`` and ``draw`` of a row."""
 
 
 class _DeclaredRow(Struct, forbid_unknown_fields=True):
@@ -255,7 +255,7 @@ class _DeclaredRow(Struct, forbid_unknown_fields=True):
     sized: bool = True
     shares: str = ""
     sizes_of: str = ""
-    """An earlier row that has the same sizes."""
+    """The earlier row with the same sizes."""
     sizes: dict[SizeName, Size] = {}
 
 
@@ -288,11 +288,11 @@ def declared(name: str, code: Mapping[str, Code]) -> Study:
 # -- parts of rows ---------------------------------------------------------------------------------
 
 HEAD = ("", "study", "ours")
-"""The columns of a table of single figures."""
+"""The head of a table of single figures."""
 
 
 def every(values: Mapping[str, Any], seeds: Sequence[int], **choices: Iterable[Any]) -> list[Unit]:
-    """Return a piece of work for each combination of choices, with each seed.
+    """Return a piece of work for each combination of choices and seed.
 
     >>> every({"games": 9}, [1], player=["a", "b"])
     [{'player': 'a', 'games': 9, 'seed': 1}, {'player': 'b', 'games': 9, 'seed': 1}]
@@ -305,7 +305,7 @@ def every(values: Mapping[str, Any], seeds: Sequence[int], **choices: Iterable[A
 
 
 def total(done: Done, key: str) -> int:
-    """Return the sum of what the results have at a key."""
+    """Return the sum of the results' values at a key."""
     return sum(int(result[key]) for _, result in done)
 
 
@@ -319,7 +319,7 @@ def share(wins: int, games: int) -> str:
 
 
 def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "") -> str:
-    """Return a figure with its 95 % interval; in italics if there is none.
+    """Return a figure with its 95 % interval, in italics if there is none.
 
     >>> interval(Estimate(0.5, 0.4, 0.6), 1, 100, " %")
     '50.0 % (40.0..60.0)'
@@ -338,20 +338,20 @@ def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "
 
 
 class Figure(NamedTuple):
-    """A figure of ours that the study prints, too."""
+    """One of our figures that the study prints as well."""
 
     name: str
     ours: Estimate
     digits: int = 0
-    """Of the study's; ours has one at most."""
+    """The decimals of the study's figure; ours has at most one."""
     limits: tuple[float, float] = ANY
-    """The values that it may have."""
+    """The range of possible values."""
 
 
 def beside(
     name: str, figures: Sequence[Figure], study: Sequence[float], more: float
 ) -> tuple[list[list[str]], list[Compared]]:
-    """Return the lines of figures beside the study's, and their comparisons.
+    """Return the lines of figures beside the study's, and the comparisons.
 
     Args:
         name: of what they are figures of.
@@ -369,7 +369,7 @@ def beside(
 
 
 def within(found: Estimate, low: float = 0.0, high: float = math.inf) -> Estimate:
-    """Return a figure whose interval ends where the values that it may have end."""
+    """Return a figure with its interval clipped to the range of possible values."""
     if not found.known:  # one seed
         return found
     return Estimate(found.value, max(low, found.low), min(high, found.high))
@@ -391,12 +391,12 @@ def over(results: Sequence[Result], *keys: str | int) -> Estimate:
 
 
 def by(done: Done, *keys: str) -> dict[tuple[Any, ...], list[Result]]:
-    """Return results by what their units have at ``keys``, in the order of the units."""
+    """Return results grouped by their units' values at ``keys``, in the order of the units."""
     return by_what(done, lambda unit: tuple(unit[key] for key in keys))
 
 
 def by_what(done: Done, what: Callable[[Unit], K]) -> dict[K, list[Result]]:
-    """Return results by what a function says of their units, in the order of the units."""
+    """Return results grouped by a function of their units, in the order of the units."""
     found: dict[K, list[Result]] = {}
     for unit, result in done:
         found.setdefault(what(unit), []).append(result)

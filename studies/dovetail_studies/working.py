@@ -1,4 +1,4 @@
-"""Do the pieces of work of rows, in one process or several, and keep each result at once."""
+"""Running the pieces of work of rows, in one process or several, keeping each result at once."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ from dovetail_studies.rows import SIZES, Result, Row, SizeName, Study, Unit, stu
 
 OUT = Path("out/studies")
 KEPT_RESULTS = Path("studies/pages/results")
-"""Results that pages rest on, in the repository, an archive for each study."""
+"""The results in the repository that pages rest on, an archive per study."""
 FIRST_SEED = 1
 
 
 def units(
     row: Row, size: SizeName, count: int | None = None, first: int = FIRST_SEED
 ) -> list[Unit]:
-    """Return the pieces of work of a row, with its own number of seeds if ``count`` is None."""
+    """Return the pieces of work of a row, with its default number of seeds if ``count`` is None."""
     assert row.units is not None
     number = row.sizes[size].seeds if count is None else count
     return row.units(row.sizes[size].values, list(range(first, first + number)))
 
 
 def file(folder: Path, name: str, row: Row, size: SizeName) -> Path:
-    """Return where a row's results are."""
+    """Return the file of a row's results."""
     return folder / name / f"{row.shares or row.key}.{size}.jsonl"
 
 
 def kept_file(folder: Path, name: str, row: Row, size: SizeName) -> Member:
-    """Return where a row's results are in the repository."""
+    """Return the place of a row's results in the repository."""
     return Member(folder / f"{name}.zip", file(Path(), "", row, size).name)
 
 
 def kept_states(folder: Path, name: str, row: Row, size: SizeName) -> Member:
-    """Return where the states of a row's learners are in the repository."""
+    """Return the place of a row's learned states in the repository."""
     return Member(folder / f"{name}.zip", f"{row.shares or row.key}.{size}")
 
 
 def pick(row: Row, wanted: SizeName) -> SizeName:
-    """Return the largest size that a row has up to the one wanted, or else its smallest."""
+    """Return a row's largest size up to the requested one, or its smallest."""
     fits = [
         each for each in SIZES if each in row.sizes and SIZES.index(each) <= SIZES.index(wanted)
     ]
@@ -60,12 +60,12 @@ def pick(row: Row, wanted: SizeName) -> SizeName:
 
 
 def states(out: Path, name: str, row: Row, size: SizeName) -> Path:
-    """Return where the states of a row's learners are written."""
+    """Return the folder to which a row's learned states are written."""
     return out / "states" / name / f"{row.shares or row.key}.{size}"
 
 
 def work(name: str, row_key: str, unit: Unit, states: States | None = None) -> tuple[Result, float]:
-    """Do one piece of work; return its result and the seconds it took.
+    """Do one piece of work; return its result and the seconds taken.
 
     Raises:
         DovetailError: it failed.
@@ -93,7 +93,7 @@ def run(
     first: int = FIRST_SEED,
     on: str | None = None,
 ) -> None:
-    """Do what is not done yet of some rows.
+    """Do the unfinished work of some rows.
 
     Args:
         chosen: studies, each with those of its rows to run, which have code.
@@ -174,7 +174,7 @@ def _elsewhere(
     keep: Callable[[int, tuple[Result, float]], None],
     told: Callable[[str], None],
 ) -> None:
-    """Do pieces of work on a cluster, where what learners learn comes back as bytes.
+    """Do pieces of work on a cluster, which returns learned states as bytes.
 
     Args:
         on: its engine.
@@ -206,7 +206,7 @@ def _elsewhere(
 
 
 def _placed(name: str, row: str, unit: Unit) -> Iterator[tuple[str, Any]]:
-    """Do a piece of work on a node; yield the states of learners by name, then its result."""
+    """Do a piece of work on a node; yield the learned states by name, then the result."""
     with tempfile.TemporaryDirectory(prefix="dovetail-study-") as folder:
         found = work(name, row, unit, States(Path(folder)))
         for path in sorted(Path(folder).glob("*.state")):

@@ -1,4 +1,4 @@
-"""The cards of a compiled game of Dominion: who has what where, and sets of kinds.
+"""The cards of a compiled game of Dominion: their owners and places, and sets of kinds.
 
 A hand is counts by kind; a pile is shuffled only where it is drawn.
 """
@@ -38,15 +38,15 @@ kernel: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True, _nrt=False)
 inlined: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True, _nrt=False, forceinline=True)
 
 NOTHING = -1
-"""Instead of a kind."""
+"""The number that stands for no kind."""
 PLAY = 2
-"""The pile of played cards."""
+"""The number of the pile of played cards."""
 _AT_ONCE = 8
-"""Cards that are laid down in one step."""
+"""The number of cards laid down in one step."""
 
 
 class PlayOptions(NamedTuple):
-    """The options that play depends on, as compiled code takes them."""
+    """The options of play in the form that compiled code takes."""
 
     players: int
     kingdom: Array
@@ -64,14 +64,14 @@ class PlayOptions(NamedTuple):
 
 
 class GameArrays(NamedTuple):
-    """The arrays of a game; made once for many games, as making them takes time."""
+    """The arrays of a game, allocated once and reused for many games."""
 
     state: Array
-    """Of the random numbers."""
+    """The state of the random numbers."""
     first: Array
-    """The supply at first, by kind of card."""
+    """The initial supply by kind of card."""
     supply: Array
-    """The cards left in it."""
+    """The cards left in the supply."""
     owned: Array
     """Cards owned, shape (seats, kinds)."""
     hands: Array
@@ -79,25 +79,25 @@ class GameArrays(NamedTuple):
     piles: Array
     """int8, shape (seats, 3, all cards of the game): draw and discard pile, and played cards."""
     sizes: Array
-    """Of the piles, shape (seats, 3)."""
+    """The sizes of the piles, shape (seats, 3)."""
     sides: Array
-    """Which of each seat's first two piles is drawn from, 0 or 1; the other is the discard pile."""
+    """The pile that each seat draws from, 0 or 1; the other of the two is its discard pile."""
     order: Array
-    """The random numbers of each seat's draw pile, which is shuffled where it is drawn."""
+    """The random numbers that order each seat's draw pile, which is shuffled as it is drawn."""
     last: Array
     """The entry of each learner's last purchase; -1 before the first."""
     last_turn: Array
-    """Its turn."""
+    """The turn of each learner's last purchase."""
     pending: Array
-    """Its reward."""
+    """The reward of each learner's last purchase."""
     choices: Array
     """The entries that a learner chooses from."""
     turns: Array
-    """By seat."""
+    """The number of turns by seat."""
     points: Array
-    """By seat, in the end."""
+    """The final points by seat."""
     shares: Array
-    """Of the win, by seat, in the end."""
+    """The final shares of the win by seat."""
 
 
 # -- sets of kinds ---------------------------------------------------------------------------------
@@ -108,18 +108,18 @@ _RANKED = np.array(sorted(range(KINDS), key=lambda kind: (-CARDS[kind].cost, kin
 BITS = 1 << np.argsort(_RANKED)
 _MOST = max(card.cost for card in CARDS)
 _AFFORDED = np.array([BITS[coins >= COSTS].sum() for coins in range(_MOST + 1)])
-"""The best purchase for a number of coins."""
+"""The best purchase for each number of coins."""
 
 
 @inlined
 def affordable(kinds: int, coins: int) -> int:
-    """Return those of a set that do not cost more."""
+    """Return the members of a set that cost no more than the given coins."""
     return int(kinds & _AFFORDED[min(coins, _MOST)])
 
 
 @inlined
 def dearest(kinds: int) -> int:
-    """Return the dearest of a set, or nothing."""
+    """Return the dearest member of a set, or nothing."""
     return (
         int(_RANKED[trailing_zeros(kinds)])  # type: ignore[call-arg]  # numba's decorator
         if kinds
@@ -132,7 +132,7 @@ def dearest(kinds: int) -> int:
 
 @njit(cache=True, nogil=True)
 def arrays(rules: PlayOptions) -> GameArrays:
-    """Return the arrays of a game, before it begins."""
+    """Return the arrays of a game before it starts."""
     count = rules.players
     supply = np.zeros(KINDS, np.int64)
     supply[COPPER], supply[SILVER], supply[GOLD] = 60 - 7 * count, 40, 30
@@ -171,15 +171,16 @@ def put(game: GameArrays, seat: int, pile: int, kind: int) -> None:
 
 @inlined
 def _shuffle(game: GameArrays, seat: int, count: int) -> None:
-    """Shuffle the draw pile, of ``count`` cards: leave it the random numbers, one for each but the
-    last."""
+    """Shuffle the draw pile of ``count`` cards: store the random numbers that order it, one for
+    each card but the last."""
     game.order[seat] = game.state[0]
     game.state[0] += np.uint64(count - 1) * GOLDEN
 
 
 @inlined
 def _left(game: GameArrays, seat: int) -> int:
-    """Return how many cards the draw pile has; if it is empty, the discard pile becomes it."""
+    """Return the number of cards in the draw pile; if it is empty, the discard pile takes its
+    place."""
     size = game.sizes[seat, game.sides[seat]]
     if size == 0:
         size = game.sizes[seat, 1 - game.sides[seat]]
@@ -191,7 +192,8 @@ def _left(game: GameArrays, seat: int) -> int:
 
 @inlined
 def _draw(game: GameArrays, seat: int, side: int, size: int, order: np.uint64) -> int:
-    """Take the top card of a draw pile of ``size`` cards: this step of the shuffle chooses it."""
+    """Take the top card of a draw pile of ``size`` cards, which this step of the shuffle
+    chooses."""
     at = np.int64(scatter(order) % np.uint64(size))
     kind = game.piles[seat, side, at]
     game.piles[seat, side, at] = game.piles[seat, side, size - 1]
@@ -212,7 +214,7 @@ def top(game: GameArrays, seat: int) -> int:
 
 @inlined
 def take(game: GameArrays, seat: int, count: int) -> None:
-    """Take ``count`` cards to the hand, or all that there are."""
+    """Draw ``count`` cards into the hand, or as many as there are."""
     while count > 0:
         size = _left(game, seat)
         if size == 0:
@@ -229,7 +231,7 @@ def take(game: GameArrays, seat: int, count: int) -> None:
 
 @inlined
 def deal(rules: PlayOptions, game: GameArrays) -> None:
-    """Begin a game."""
+    """Deal the first hands."""
     for kind in range(KINDS):
         game.supply[kind] = game.first[kind]
     game.owned[:] = 0
@@ -249,8 +251,8 @@ def deal(rules: PlayOptions, game: GameArrays) -> None:
 
 @inlined
 def _lay(game: GameArrays, seat: int, pile: int, kind: int) -> None:
-    """Lay a hand's cards of a kind on a pile: some at once without asking how many, as guessing
-    wrong costs more."""
+    """Lay a hand's cards of a kind on a pile; a few are laid without a count, since a wrong branch
+    prediction costs more."""
     count = game.hands[seat, kind]
     at = game.sizes[seat, pile]
     for begin in range(0, max(count, 1), _AT_ONCE):
@@ -262,7 +264,7 @@ def _lay(game: GameArrays, seat: int, pile: int, kind: int) -> None:
 
 @inlined
 def holds_action(game: GameArrays, seat: int) -> bool:
-    """Return whether a hand has any, of all kinds in one step."""
+    """Return true if a hand has an action card, for all kinds in one step."""
     found = 0
     for kind in range(BASIC, KINDS):
         found |= game.hands[seat, kind]
@@ -278,7 +280,7 @@ def coins_in_hand(game: GameArrays, seat: int) -> int:
 
 @inlined
 def clean_up(game: GameArrays, seat: int) -> None:
-    """Discard hand and played cards."""
+    """Discard the hand and the played cards."""
     pile = 1 - game.sides[seat]
     for kind in range(BASIC):
         _lay(game, seat, pile, kind)

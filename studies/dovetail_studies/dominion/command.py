@@ -27,7 +27,7 @@ app = typer.Typer(
 
 Kingdom = Literal["study", "all"]
 SNAPSHOT = 100_000
-"""Games between two tables that are kept (L798-801)."""
+"""Games between two kept tables (L798-801)."""
 Opponents = Annotated[
     str,
     typer.Option(
@@ -92,7 +92,7 @@ def _line(point: s.Point) -> None:
 
 
 def _summary(study: s.TableTraining, points: list[s.Point], again: int) -> None:
-    """Print what the study's table 4.1.2 has, and the best table's second test."""
+    """Print the figures of the study's table 4.1.2 and the second test of the best table."""
     best = max(points, key=lambda point: point.won)
     good = s.first_good(points)
     print(f"best test: {100 * best.won:.2f} % at {best.trained:,} games")

@@ -1,4 +1,5 @@
-"""Translate the environment, the scripted players and ``dominion-q`` into arrays for ``games``."""
+"""Conversion of the environment, the scripted players and ``dominion-q`` to the arrays of
+``games``."""
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ def rules(configuration: Configuration) -> PlayOptions:
 
 
 def learning(given: DominionQParameters, reward: Reward | None) -> Learning:
-    """Return how a learner learns.
+    """Return the settings of a learner.
 
     Raises:
         DovetailError: its reward is the environment's, which compiled games do not support.
@@ -115,8 +116,8 @@ def learning(given: DominionQParameters, reward: Reward | None) -> Learning:
 
 
 def features(coder: Coder) -> Array:
-    """Return least, bound and radix of each count that can be part of a state: int64, shape (3,
-    counts); those that are not have radix 0."""
+    """Return minimum, bound and radix of each count of a state: int64, shape (3, counts); unused
+    counts have radix 0."""
     found = np.zeros((3, TO_END + 1), np.int64)
     radix = 1
     for name, bound in coder.bounds.items():
@@ -128,7 +129,7 @@ def features(coder: Coder) -> Array:
 
 
 class Compiled:
-    """An agent's table as compiled games use it.
+    """An agent's table in the form that compiled games use.
 
     A dense one is the agent's own, changed in place; ``give`` puts a sparse one back.
     """
@@ -192,12 +193,12 @@ class Compiled:
         self.tables = self._sparse(now.keys[:used], values, visits, 2 * len(now.keys))
 
     def rehash(self) -> None:
-        """Find again where the states are whose rows are in use."""
+        """Rebuild the slots of the states whose rows are in use."""
         self.tables.slots[:] = -1
         place(self.tables.slots, self.tables.keys[: int(self.tables.used[0])])
 
     def give(self) -> None:
-        """Put what was learned into the agent."""
+        """Return the learned values to the agent."""
         table = self.agent.table
         if table.states is not None:
             return
@@ -207,7 +208,7 @@ class Compiled:
         table.visits = self.tables.visits.reshape(-1, table.actions)[:used].copy()
 
     def counts(self, least: int) -> int:
-        """Return how many entries were visited at least so often."""
+        """Return the number of entries visited at least a given number of times."""
         width = self.agent.coder.actions
         rows = len(self.tables.values) // width
         if len(self.tables.slots):

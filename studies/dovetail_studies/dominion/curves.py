@@ -19,17 +19,18 @@ BOUNDS: dict[str, dict[str, str]] = {
     "Silver": {"8": "up to 2", "4": "up to 3", "9": "up to 4", "10": "up to 5"},
     "turn": {"9": "up to 34", "12": "up to 12"},
 }
-"""By what figures 4.5 to 4.9 and A1.1 to A1.5 vary: versions, and what they count (section 4.2)."""
+"""The families of figures 4.5 to 4.9 and A1.1 to A1.5: the versions of each and the count that they
+vary (section 4.2)."""
 
 
 MEANS = 5
-"""Tests whose mean is a point, in the study's plots and in what trainings keep."""
+"""The number of tests averaged into a point, in the study's plots and in kept trainings."""
 POINTS = 25
-"""Most points of a curve where a picture has many panels."""
+"""Maximum points of a curve in a picture with many panels."""
 
 
 def _curve(name: str, unit: Unit, results: Sequence[Result], of: int = 1) -> LearningCurve:
-    """Return the curve of trainings, with a number of kept points taken together."""
+    """Return the curve of trainings, with several kept points averaged into one."""
     across = list(means(-(-unit["games"] // unit["every"]), unit["every"], MEANS))
     runs = [[100 * each for each in result["curve"]] for result in results]
     return LearningCurve(name, _together(across, of), [_together(run, of) for run in runs])
@@ -40,7 +41,7 @@ def _together(values: Sequence[float], of: int) -> list[float]:
 
 
 def _of(done: Done) -> int:
-    """Return how many kept points are one of a picture of many panels."""
+    """Return the number of kept points per point in a picture with many panels."""
     most = max(len(result["curve"]) for _, result in done)
     return -(-most // POINTS)
 
@@ -61,7 +62,8 @@ def _curves(done: Done, of: int = 1) -> dict[tuple[str, int], LearningCurve]:
 
 
 def methods(done: Done, best: Mapping[int, Sequence[float]]) -> Picture:
-    """Return both methods by setting, and the study's best tests: percent and games by method."""
+    """Return both methods by setting, and the study's best tests: percentage and games by
+    method."""
     found = [
         _curve(f"{METHODS[visits]}{setting}".replace("*", ""), trained[0][0], results)
         for setting, trained in by_setting(done)
@@ -85,7 +87,7 @@ def methods(done: Done, best: Mapping[int, Sequence[float]]) -> Picture:
 
 
 def versions(done: Done) -> Picture:
-    """Return versions of the state, a panel for each method."""
+    """Return versions of the state in a panel for each method."""
     found = _curves(done)
     panels = [
         Panel(
@@ -105,7 +107,7 @@ def versions(done: Done) -> Picture:
 
 
 def bounds(done: Done) -> Picture:
-    """Return the versions that differ in one bound, a row of panels for each bound."""
+    """Return the versions that differ in one bound, in a row of panels for each bound."""
     of = _of(done)
     found = _curves(done, of)
     panels = [
@@ -129,7 +131,7 @@ def bounds(done: Done) -> Picture:
 
 
 def kingdoms(done: Done) -> Picture:
-    """Return both methods, a panel for each version."""
+    """Return both methods in a panel for each version."""
     of = _of(done)
     found = _curves(done, of)
     panels = [
@@ -145,7 +147,7 @@ def kingdoms(done: Done) -> Picture:
 
 
 def first_values(done: Done) -> Picture:
-    """Return a curve for each range of first values."""
+    """Return a curve for each range of initial values."""
     groups = by_what(done, lambda unit: float(unit["options"]["initial"]))
     found = [_curve(f"from 0 to {each:g}", done[0][0], results) for each, results in groups.items()]
     return Picture([Panel("first values", MEASURE, found, (), PERCENT)], ACROSS, _text(done))

@@ -45,7 +45,7 @@ from dovetail_studies.dominion.players import LEARNER, MONEY, RANDOM, chance, pl
 from dovetail_studies.dominion.q_learning import MARGIN, Learning, Tables, ask, update
 
 FAIR, SHARED, HIGHEST = range(3)
-"""The winner among equals."""
+"""The rules for the winner among equals."""
 
 _COINS = np.array([card.coins for card in CARDS])
 POINTS = np.array([card.points for card in CARDS])
@@ -59,7 +59,7 @@ _TREASURE = np.array([card.treasure for card in CARDS])
 
 @inlined
 def _search(game: GameArrays, seat: int) -> None:
-    """Take cards until two treasures are found; discard the others, as the Adventurer says."""
+    """Draw cards until two treasures are found and discard the others, as the Adventurer does."""
     found, aside = 0, 0
     end = game.piles.shape[2] - 1
     while found < 2:
@@ -81,7 +81,7 @@ def _search(game: GameArrays, seat: int) -> None:
 def _act(
     rules: PlayOptions, player: int, rule: int, game: GameArrays, seat: int, stock: int
 ) -> tuple[int, int]:
-    """Play action cards, a learner by its rule; return the buys and the coins of the turn."""
+    """Play action cards, a learner by its rule; return the turn's buys and coins."""
     hands, owned = game.hands, game.owned
     may_play, buys, coins, played = 1, 1, 0, 0
     while may_play > 0:
@@ -201,7 +201,7 @@ def play(
 def _finish(
     rules: PlayOptions, table: Tables, how: Learning, learn: bool, game: GameArrays, whole: bool
 ) -> None:
-    """Count points, write who won, and let learners learn from it."""
+    """Count points, record the winners, and let learners learn from the result."""
     count = rules.players
     points, shares = game.points, game.shares
     shares[:] = 0.0
@@ -238,7 +238,7 @@ def _largest(numbers: Array) -> int:
 
 @kernel
 def _share(rules: PlayOptions, points: Array, turns: Array, shares: Array, state: Array) -> None:
-    """Write each seat's share of the win to ``shares``."""
+    """Write each seat's share of the win into ``shares``."""
     count = rules.players
     most = _largest(points)
     if rules.tie == SHARED:
@@ -275,7 +275,7 @@ def _share(rules: PlayOptions, points: Array, turns: Array, shares: Array, state
 
 @njit(cache=True, nogil=True)
 def seeded(seed: int, game: int) -> Array:
-    """Return the state of random numbers for a game of a run."""
+    """Return the seeded state of the random numbers for a game of a run."""
     state = np.empty(1, np.uint64)
     _seed(state, seed, game)
     return state
@@ -332,8 +332,8 @@ def games(
     number: int,
     sums: Array,
 ) -> int:
-    """Play games, add up their results, and return how many; fewer than asked when a sparse table
-    is full.
+    """Play games, add up their results, and return their number, which falls short if a sparse
+    table fills up.
 
     Args:
         rules, players, table, features, kinds, how, learn: see ``play``.

@@ -64,7 +64,8 @@ RISE = (
 
 
 def distance(cards: Mapping[str, float], visits: int, players: int = 4) -> float:
-    """Return by how many cards a final deck differs from the study's, over the kinds it prints."""
+    """Return the difference in cards between a final deck and the study's, over the kinds that it
+    prints."""
     column = (players == 2) * 2 + (visits != EPSILON)
     return sum(abs(cards[name] - printed[column]) for name, printed in DECKS.items())
 
@@ -81,11 +82,11 @@ DROP = (
     "With two players the levels fall from version 18 on; from 19 on the decks have about one "
     "Festival, and fewer Smithies."
 )
-"""On versions 15 to 22, with four and with two players."""
+"""The change on versions 15 to 22, with four players and with two."""
 
 
 def last_figures(results: Sequence[rows.Result], games: tuple[float, float]) -> list[rows.Figure]:
-    """Return ours of version 23, in the order of ``LAST``; ``games`` is the range of training
+    """Return our figures of version 23 in the order of ``LAST``; ``games`` is the range of training
     games."""
     return [
         rows.Figure("best test %", percent(results, "best"), 2, rows.PERCENT),

@@ -1,4 +1,4 @@
-"""The parts that the rows of the Dominion study share in which a player learns."""
+"""Parts shared by the Dominion study's rows with a learning player."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EPSILON, FORCED = 0, 10
 BOTH = (EPSILON, FORCED)
 METHODS = {EPSILON: "epsilon-greedy", FORCED: "forced exploration"}
 TRAININGS = "trainings"
-"""Where the rows keep their trainings, since a training may belong to several."""
+"""The folder name under which the rows keep their trainings, since several rows may share one."""
 SHAPED: dict[str, dict[str, float]] = {
     "no-junk": {"Copper": -1, "Curse": -1, "Estate": -1, "Duchy": 2, "Province": 6},
     "shaped": {
@@ -30,25 +30,24 @@ SHAPED: dict[str, dict[str, float]] = {
         **{"Duchy": 3, "Province": 8},
     },
 }
-"""Rewards of purchases, set by hand: what the study's learner may have earned that learned so
-soon."""
+"""Shaped rewards of purchases, set by hand: a guess at the rewards with which the study's learner
+learned so early."""
 for _name, _worth in SHAPED.items():
     register("reward", _name, Reward(tuple(float(_worth.get(card.name, 0)) for card in CARDS)))
 FALLING: dict[str, Any] = {"learning_rate": 1.0, "rate_power": 0.5}
-"""A learning rate of one over the root of the visits of an entry."""
+"""A learning rate of one over the square root of an entry's visits."""
 BY_HAND: dict[str, Any] = {"reward": "shaped", "initial": 20.0}
-"""In place of what the study does not say."""
+"""Hand-set values of settings that the study does not state."""
 FOUND: dict[str, Any] = {**BY_HAND, **FALLING}
-"""The same with another rate than the study's: by these settings its pattern comes out
-(``search``)."""
+"""The same with a different rate, found by ``search``, which reproduces the study's pattern."""
 DISCARD = {"played": "discard"}
-"""A rule of the game that the tables of the study's scripted players ask for (``scripted``)."""
+"""A rule of the game that the tables of the study's scripted players imply (``scripted``)."""
 LINES = (
     "The lines marked *falling rate* use a learning rate that falls with visits, first values "
     "up to 20 and the reward *shaped*, set by hand; they are not compared with the study: "
     "[what was tried](dominion-23.md) in place of what the study does not say."
 )
-"""On a table with both settings."""
+"""The names of lines in tables with both settings."""
 
 
 def learner(
@@ -60,7 +59,7 @@ def learner(
     options: Mapping[str, Any],
     game: Mapping[str, Any] | None = None,
 ) -> s.TableTraining:
-    """Return a learner of a version at its table; ``game`` has options of the environment."""
+    """Return a learner of a version and its table; ``game`` has options of the environment."""
     cards = (
         KINGDOM
         if version.startswith(("15", "16", "17", "18", "19", "2")) and "-" in version
@@ -80,7 +79,7 @@ def learner(
 
 
 def learn(unit: rows.Unit) -> rows.Result:
-    """Train and test in turn; return what the study's tables have.
+    """Train and test in turn; return the figures of the study's tables.
 
     ``game``, if given, has the environment's options, in training and in tests; ``tables`` names
     further last tests, each by the options that it changes.
@@ -127,7 +126,7 @@ def learn_units(
     seeds: Sequence[int],
     **more: Any,
 ) -> list[rows.Unit]:
-    """Return the pieces of work of versions that learn against the same opponents.
+    """Return the pieces of work in which versions learn against the same opponents.
 
     Args:
         versions: of the state.
@@ -154,14 +153,14 @@ def both_settings(
     values: Mapping[str, int],
     seeds: Sequence[int],
 ) -> list[rows.Unit]:
-    """Return the trainings of versions by what the study says, and with ``FOUND`` in place of the
-    rest."""
+    """Return the trainings of versions with the study's settings, and with ``FOUND`` in place of
+    those it does not state."""
     told = learn_units(versions, opponents, BOTH, values, seeds)
     return told + learn_units(versions, opponents, BOTH, values, seeds, options=FOUND)
 
 
 def by_setting(done: rows.Done) -> list[tuple[str, rows.Done]]:
-    """Return trainings by their settings, each with what is added to the names of its lines."""
+    """Return trainings by setting, each with the suffix of its lines' names."""
     found: dict[str, list[tuple[rows.Unit, rows.Result]]] = {
         "": [],
         ", falling rate": [],
@@ -179,7 +178,7 @@ def beside_study(
     printed: Mapping[int, Sequence[float]],
     figures: Callable[[Sequence[rows.Result], tuple[float, float]], Sequence[rows.Figure]],
 ) -> tuple[list[list[str]], list[rows.Compared]]:
-    """Return the lines of trainings by setting and method beside the study's figures, and their
+    """Return the lines of trainings, by setting and method, beside the study's figures, and the
     comparisons.
 
     Args:
@@ -207,8 +206,8 @@ def beside_study(
 
 
 def plateau(results: Sequence[rows.Result], games: float) -> Estimate:
-    """Return after how many games tests come within a twentieth of their level at the end, the mean
-    of the last fifth of the training."""
+    """Return the number of games after which tests come within 5 % of the final level, the mean of
+    the last fifth of training."""
 
     def at(curve: Any) -> int:
         level = curve[-max(1, len(curve) // 5) :].mean()
@@ -218,7 +217,8 @@ def plateau(results: Sequence[rows.Result], games: float) -> Estimate:
 
 
 def jump(results: Sequence[rows.Result], games: float) -> Estimate:
-    """Return after how many games tests rise most from one point of the curve to the next."""
+    """Return the number of games at which tests rise most from one point of the curve to the
+    next."""
     return _after(results, games, lambda curve: int(np.argmax(np.diff(curve))) + 1)
 
 
@@ -238,5 +238,6 @@ def percent(results: Sequence[rows.Result], *keys: str | int) -> Estimate:
 
 
 def ahead(one: Sequence[rows.Result], other: Sequence[rows.Result]) -> Estimate:
-    """Return by how many points trainings win more than others, paired by seed and tested again."""
+    """Return the lead in percentage points of trainings over others, paired by seed and tested
+    again."""
     return mean([100 * (a["again"] - b["again"]) for a, b in zip(one, other, strict=False)])

@@ -1,4 +1,4 @@
-"""A wish of the Dominion study: a neural network in place of the table.
+"""A proposal of the Dominion study: a neural network in place of the table.
 
 The network is that of ``td``, which knows no game; it learns from afterstates, what a seat knows
 after each of its actions.
@@ -27,12 +27,12 @@ LEARNER: dict[str, Any] = {
     **{"hidden": 64, "learning_rate": 0.01, "epsilon": 0.1, "standardise": True},
     **{"discount": 1.0, "trace_decay": 0.9, "averaging": 0},
 }
-"""Chosen by trials with seeds 11 and 12, which are not kept."""
+"""The learner's parameters, chosen by trials with seeds 11 and 12, which are not kept."""
 OPPONENTS = ("random", "money", "greedy")
 TRAINED = "random"
-"""The opponent that it learns against."""
+"""The opponent in training."""
 TESTED = 1_000_000
-"""Added to the seeds of tests, so that no training has their shuffles."""
+"""The offset of the seeds of tests, so that they share no shuffles with a training."""
 AGENTS: list[type[Agent[Any]]] = [TD, bots.DominionRandom, bots.DominionMoney, bots.DominionGreedy]
 
 

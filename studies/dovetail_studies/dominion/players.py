@@ -1,4 +1,5 @@
-"""The players of compiled games of Dominion: what they play, and what scripted ones buy."""
+"""The players of compiled games of Dominion: action cards played, and purchases of scripted
+players."""
 
 from __future__ import annotations
 
@@ -37,15 +38,17 @@ from dovetail_studies.dominion.cards import (
 )
 
 RANDOM, MONEY, GREEDY, BLACKSMITH, CHAPELLER, LEARNER = range(6)
-"""The players by number."""
+"""The numbers of the players."""
 ACTIONS_FIRST, DEAREST, ONE = range(3)
-"""The rules by which a learner plays action cards, by number."""
+"""The numbers of the rules by which a learner plays action cards."""
 MONEYS = 8
-"""With n added: a Money that buys treasures only until it has n Golds."""
+"""The base number of a Money player; with n added, one that buys treasures only until it has n
+Golds."""
 SMITHS = 16
-"""With n added: a Blacksmith that turns to victory cards when fewer than n Provinces are left."""
+"""The base number of a Blacksmith; with n added, one that turns to victory cards when fewer than n
+Provinces are left."""
 BIG_MONEY = 32
-"""With n added: Big Money with up to n Smithies."""
+"""The base number of Big Money; with n added, one with up to n Smithies."""
 
 _VILLAGE, _WORKERS, _WOODCUTTER = (
     NUMBER["Village"],
@@ -73,7 +76,7 @@ _SILVER, _DUCHY, _CHAPEL = _kinds(SILVER), _kinds(DUCHY), _kinds(CHAPEL)
 
 @inlined
 def chance(kinds: int, state: Array) -> int:
-    """Return any kind of a set but the Curse, as ``DominionRandom`` buys."""
+    """Return any kind of a set except the Curse, as ``DominionRandom`` buys."""
     size = 0
     for kind in range(KINDS):
         size += kind != CURSE and (kinds & BITS[kind]) != 0
@@ -89,7 +92,7 @@ def chance(kinds: int, state: Array) -> int:
 
 @kernel
 def _big_money(smithies: int, owned: Array, supply: Array, coins: int) -> int:
-    """Return what ``DominionBigMoney`` buys."""
+    """Return the purchase of ``DominionBigMoney``."""
     treasures = owned[COPPER] + owned[SILVER] + owned[GOLD]
     left = supply[PROVINCE]
     if coins >= 8 and left and treasures + owned[SILVER] + 2 * owned[GOLD] > 15:
@@ -110,7 +113,7 @@ def _big_money(smithies: int, owned: Array, supply: Array, coins: int) -> int:
 
 @inlined
 def wishes(player: int, game: GameArrays, seat: int, coins: int) -> int:
-    """Return the set of kinds that a scripted player would buy."""
+    """Return the set of kinds that a scripted player is willing to buy."""
     if player >= BIG_MONEY:
         kind = _big_money(player - BIG_MONEY, game.owned[seat], game.supply, coins)
         return 0 if kind == NOTHING else BITS[kind]
@@ -134,13 +137,14 @@ def wishes(player: int, game: GameArrays, seat: int, coins: int) -> int:
 
 @inlined
 def _price(kinds: int) -> int:
-    """Return what the dearest kind of a set costs; 0 if there is none."""
+    """Return the cost of the dearest kind of a set; 0 if it is empty."""
     return COSTS[dearest(kinds)] if kinds else 0
 
 
 @inlined
 def trash(game: GameArrays, seat: int, stock: int, coins: int) -> int:
-    """Return what the study's Chapel player trashes: Estates, and Coppers that buy nothing more."""
+    """Return the cards that the study's Chapel player trashes: Estates, and Coppers not needed for
+    a purchase."""
     if game.hands[seat, ESTATE]:
         return ESTATE
     if game.hands[seat, COPPER]:
@@ -153,7 +157,7 @@ def trash(game: GameArrays, seat: int, stock: int, coins: int) -> int:
 
 @inlined
 def _works(kind: int, game: GameArrays, seat: int, stock: int, coins: int) -> bool:
-    """Return whether a card in hand would do something."""
+    """Return true if a card in hand would have an effect."""
     if kind == MONEYLENDER:
         return bool(game.hands[seat, COPPER] > 0)
     return kind != CHAPEL or trash(game, seat, stock, coins) != NOTHING
@@ -161,7 +165,7 @@ def _works(kind: int, game: GameArrays, seat: int, stock: int, coins: int) -> bo
 
 @inlined
 def _dearest_in_hand(game: GameArrays, seat: int, stock: int, coins: int) -> int:
-    """Return the dearest action card in hand that does something, or nothing."""
+    """Return the dearest action card in hand that would have an effect, or nothing."""
     kinds = 0
     for kind in range(BASIC, KINDS):
         if game.hands[seat, kind] and _works(kind, game, seat, stock, coins):

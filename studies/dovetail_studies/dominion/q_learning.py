@@ -20,13 +20,14 @@ from dovetail_studies.dominion.cards import (
 )
 
 TURN, TO_END = KINDS, KINDS + 1
-"""The thing that a feature counts; below, how many of that kind the player owns."""
+"""The subjects of features that are no kind of card; a lower number is a kind, whose cards in the
+player's deck are counted."""
 MARGIN = 8192
-"""Rows of a sparse table that one game never fills."""
+"""Rows of a sparse table that a single game never fills."""
 
 
 class Learning(NamedTuple):
-    """How a learner learns; see ``DominionQParameters`` of
+    """The settings of a learner; see ``DominionQParameters`` of
     ``agent_servers.games.dominion.q_learning``."""
 
     rate: float
@@ -34,20 +35,20 @@ class Learning(NamedTuple):
     least: float
     discount: float
     at_once: float
-    """The discount between purchases of one turn."""
+    """The discount between purchases of the same turn."""
     single: bool
-    """True if a learner buys one card a turn at most."""
+    """True if a learner buys at most one card a turn."""
     plays: int
-    """The number of the rule by which it plays action cards; see ``players``."""
+    """The number of the rule for playing action cards; see ``players``."""
     epsilon: float
     min_visits: int
     card: Array
-    """The reward of a purchase, by kind."""
+    """The reward of a purchase by kind."""
     win: float
     loss: float
     points: float
     margin: float
-    """Rewards of the end; see ``Reward`` there."""
+    """The rewards at the end; see ``Reward`` there."""
 
 
 class Tables(NamedTuple):
@@ -57,21 +58,21 @@ class Tables(NamedTuple):
     """
 
     values: Array
-    """float32, shape (rows x actions,); the purchase is fastest, the last buys nothing. A sparse
-    table has one row more, for states that are asked for but not kept."""
+    """The values: float32, shape (rows x actions,), with the purchase as the fastest index and no
+    purchase last. A sparse table has one more row, for states that are looked up but not kept."""
     visits: Array
-    """uint32, the same shape."""
+    """The visit counts: uint32, the same shape."""
     slots: Array
-    """int64, a power of two of them: the row of a state at the place its number is scattered to, or
-    at one of the next (linear probing); -1 where there is none."""
+    """The hash table of a sparse table: int64, a power of two of slots with linear probing; each
+    holds the row of a state, or -1."""
     keys: Array
-    """int64: the state of each row."""
+    """The state of each row: int64."""
     used: Array
-    """int64, shape (1,): rows in use."""
+    """The number of rows in use: int64, shape (1,)."""
     seed: np.uint64
-    """Scattered by ``q_learning.mix``, uint64."""
+    """The seed of ``q_learning.mix``, which scatters states: uint64."""
     spread: float
-    """First values are drawn between 0 and this."""
+    """The upper end of the range, from 0, of initial values."""
 
 
 # -- the table -------------------------------------------------------------------------------------
@@ -79,7 +80,7 @@ class Tables(NamedTuple):
 
 @inlined
 def _state(features: Array, game: GameArrays, seat: int, players: int) -> int:
-    """Return the number of a state; ``features`` has least, bound and radix of each count."""
+    """Return the number of a state; ``features`` has minimum, bound and radix of each count."""
     number = 0
     for kind in range(KINDS):
         least, bound, radix = features[0, kind], features[1, kind], features[2, kind]
@@ -93,7 +94,7 @@ def _state(features: Array, game: GameArrays, seat: int, players: int) -> int:
 
 @kernel
 def _row(table: Tables, number: int, actions: int, make: bool) -> int:
-    """Return the row of a state; a sparse table makes it, or uses its last row if it must not."""
+    """Return the row of a state; a sparse table adds it, or uses its last row if it may not."""
     if table.slots.shape[0] == 0:
         return number
     mask = table.slots.shape[0] - 1
@@ -132,7 +133,7 @@ def place(slots: Array, keys: Array) -> None:
 
 @kernel
 def update(values: Array, visits: Array, how: Learning, entry: int, target: float) -> None:
-    """Move the value of an entry towards a target."""
+    """Move an entry's value towards a target."""
     rate = how.rate
     if how.power > 0:
         rate = max(how.least, rate / float(visits[entry]) ** how.power)
@@ -161,7 +162,8 @@ def _best(values: Array, choices: Array, count: int, state: Array) -> int:
 def _choose(
     values: Array, visits: Array, how: Learning, choices: Array, count: int, state: Array
 ) -> int:
-    """Return the entry to take while learning: rare ones first, else epsilon-greedy."""
+    """Return the entry to take while learning: rarely visited ones first, otherwise
+    epsilon-greedy."""
     rare = 0
     if how.min_visits > 0:
         for number in range(count):
@@ -190,7 +192,7 @@ def ask(
     seat: int,
     afforded: int,
 ) -> int:
-    """Return what a learner buys, and let it learn from what it bought before."""
+    """Return a learner's purchase, and let it learn from the previous one."""
     values, visits, choices, turns = table.values, table.visits, game.choices, game.turns
     actions = kinds.shape[0] + 1
     number = _state(features, game, seat, rules.players)

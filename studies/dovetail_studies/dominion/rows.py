@@ -1,4 +1,4 @@
-"""The rows of the Dominion study; table and figure numbers are those of its own text."""
+"""The rows of the Dominion study, whose tables and figures are cited by their numbers."""
 
 from __future__ import annotations
 

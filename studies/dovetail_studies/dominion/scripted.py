@@ -1,4 +1,4 @@
-"""Tables 3.3.1 and 3.3.2 of the Dominion study: its scripted players among themselves."""
+"""Tables 3.3.1 and 3.3.2 of the Dominion study: scripted players against each other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FOUR = [
     (60.12, 25.91, 28.18, 14.92),
 ]
 GOLDS = 3
-"""Money buys treasures only until it has this number of Golds; the study's text says 2."""
+"""The Golds at which Money stops buying treasures; the study's text says 2."""
 NOTE = (
     "With rules that its tables give away, the pairs without Random have the study's points and "
     "wins; those with Random do not. Three rules were found: Money buys treasures only until it "
@@ -129,7 +129,7 @@ def _bots_draw(printed: Sequence[tuple[float, ...]], more: str, done: rows.Done)
 
 
 def _share(results: list[rows.Result], games: int) -> Estimate:
-    """Return the share of wins in percent; each result is over ``games`` games."""
+    """Return the share of wins in percent; each result covers ``games`` games."""
     played = games * len(results)
     share = wilson(rows.over(results, "won").value * played, played)
     return Estimate(100 * share.value, 100 * share.low, 100 * share.high)

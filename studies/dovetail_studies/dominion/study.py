@@ -1,4 +1,4 @@
-"""Alternate training and tests, as the Dominion study does.
+"""Alternating training and tests, as in the Dominion study.
 
 The random numbers of training game ``n`` depend only on the seed and ``n``, so a study that was
 stopped and resumed gives the same results as one that ran through.
@@ -26,10 +26,9 @@ from dovetail_studies.dominion.compiled import PLAYERS, Compiled, play, rules
 Array = NDArray[Any]
 
 TRAINING, TESTING, AGAIN = range(3)
-"""Streams of random numbers: of the games learned from, of the tests after each, and of later
-tests."""
+"""The streams of random numbers: of training games, of the tests after each, and of later tests."""
 PASSES = 10
-"""Entries with at least as many visits as this are counted as well explored."""
+"""The visits from which an entry counts as well explored."""
 
 
 class MatchResult(Struct, frozen=True):
@@ -37,11 +36,11 @@ class MatchResult(Struct, frozen=True):
 
     games: int
     share: list[float]
-    """Of the wins, by seat."""
+    """The share of the wins by seat."""
     points: list[float]
-    """Mean, by seat."""
+    """The mean points by seat."""
     rounds: float
-    """Mean of the turns of the seat that had most."""
+    """The mean number of turns of the seat with the most."""
     cards: list[list[float]]
     """Mean number in the final deck, by seat and kind of card."""
 
@@ -51,7 +50,7 @@ class MatchResult(Struct, frozen=True):
 
 
 class Point(Struct, frozen=True):
-    """Where a study stands: games learned from, and a test."""
+    """The state of a study after some training games, with a test."""
 
     trained: int
     won: float
@@ -64,7 +63,7 @@ class Point(Struct, frozen=True):
 
 
 def result(sums: Array, games: int) -> MatchResult:
-    """Return what ``games.games`` summed up, as means."""
+    """Return the sums of ``games.games`` as means."""
     mean = sums / games
     return MatchResult(
         games,
@@ -85,7 +84,7 @@ def table_of(
 
 
 def numbers(names: Sequence[str]) -> Array:
-    """Return players by number: int64, shape (seats,).
+    """Return the players' numbers: int64, shape (seats,).
 
     Raises:
         DovetailError: there is no such player.
@@ -110,7 +109,7 @@ def bots(configuration: Configuration, names: Sequence[str], games: int, seed: i
 
 
 class TableTraining:
-    """A learner that trains and is tested against scripted players.
+    """A learner in training and in tests against scripted players.
 
     Args:
         learner: whose table learns.
@@ -158,7 +157,7 @@ class TableTraining:
         which: int = AGAIN,
         first: int = 0,
     ) -> MatchResult:
-        """Play by the best entries and learn nothing.
+        """Play greedily without learning.
 
         Args:
             games: how many.
@@ -194,12 +193,12 @@ class TableTraining:
             yield Point(done, won, *counts, found)
 
     def save(self) -> bytes:
-        """Return the state of a ``dominion-q`` that plays by this table."""
+        """Return the state of a ``dominion-q`` with this table."""
         self.compiled.give()
         return self.learner.save()
 
     def keep(self) -> tuple[Array, Array, int]:
-        """Return a copy of the values and visits that ``put`` puts back."""
+        """Return a copy of values and visits for ``put``."""
         width = self.learner.coder.actions
         tables = self.compiled.tables
         rows = int(tables.used[0]) if len(tables.slots) else len(tables.values) // width
@@ -210,7 +209,7 @@ class TableTraining:
         )
 
     def put(self, kept: tuple[Array, Array, int]) -> None:
-        """Go back to a table that was kept."""
+        """Restore a table returned by ``keep``."""
         values, visits, self.learner.episodes = kept
         tables, width = self.compiled.tables, self.learner.coder.actions
         tables.values[: len(values)], tables.visits[: len(visits)] = values, visits
@@ -228,7 +227,7 @@ def run(
     tests: int,
     told: Callable[[Point], None] = lambda point: None,
 ) -> list[Point]:
-    """Train and test in turn, then go back to the table with the best test; return all tests.
+    """Train and test in turn, then restore the table with the best test; return all tests.
 
     Args:
         study: is left with its best table.
@@ -253,7 +252,7 @@ def run(
 
 
 def first_good(points: Sequence[Point]) -> Point | None:
-    """Return the first test that was better than the mean of all later ones (L1056-1058)."""
+    """Return the first test above the mean of all later ones (L1056-1058)."""
     for number, point in enumerate(points[:-1]):
         later = [each.won for each in points[number + 1 :]]
         if point.won > math.fsum(later) / len(later):
@@ -262,14 +261,14 @@ def first_good(points: Sequence[Point]) -> Point | None:
 
 
 def smoothed(won: Sequence[float], over: int = 5) -> list[float]:
-    """Return the means of groups of tests that follow each other (L1015-1017)."""
+    """Return the means of consecutive groups of tests (L1015-1017)."""
     return [
         math.fsum(won[at : at + over]) / len(won[at : at + over]) for at in range(0, len(won), over)
     ]
 
 
 def area(points: Sequence[Point]) -> float:
-    """Return the mean of all tests: how good the learner was on its way."""
+    """Return the mean of all tests, which tells how early a learner was good."""
     return math.fsum(point.won for point in points) / len(points)
 
 
@@ -282,9 +281,9 @@ class Step(Struct, frozen=True):
     bounds: dict[str, int]
     states: int
     won: float
-    """By the best table, tested again."""
+    """The share of wins of the best table, tested again."""
     means: dict[str, float]
-    """Of each part of a state in these tests."""
+    """The mean of each part of a state in these tests."""
 
 
 def tune(
@@ -297,7 +296,7 @@ def tune(
     tests: int,
     told: Callable[[Step], None] = lambda step: None,
 ) -> list[Step]:
-    """Shrink the bounds one after another: the next bound is the mean in the tests, rounded up
+    """Shrink the bounds one after another: each new bound is the mean in the tests, rounded up
     (L1499-1501).
 
     The study goes from 14.0 to 14.5 in five steps, in an order that it does not print; here it is

@@ -30,17 +30,17 @@ SETS = [
 ]
 NAMES = ["3 Random", "3 Money", "3 Greedy", "3 Blacksmith", "3 Chapel", "G + B + C"]
 BEST, LAST = "best", "last"
-"""Which table is tested: that with the best test, or the last."""
+"""The tested table: the one with the best test, or the last."""
 SETTINGS: dict[str, tuple[Mapping[str, Any], Mapping[str, str]]] = {
     "told": ({}, {BEST: "", LAST: ", last table"}),
     "shaped": (BY_HAND, {BEST: ", *shaped*", LAST: ", *shaped*, last table"}),
     "falling": (FOUND, {BEST: ", falling rate", LAST: ", falling rate, last table"}),
 }
-"""The learner's options, and which of its results are shown by what name."""
+"""The learner's options of each setting, and the names of the results shown."""
 EVERY_GAMES = 10_000
-"""Training games before each test, and games of it."""
+"""The number of training games before each test, and of games in it."""
 ALL = 99.9
-"""A share in percent from which a figure is not judged: everybody wins against Random."""
+"""The share in percent above which a figure is not judged, since all sets win against Random."""
 
 TRANSFER = [
     (26.1835, 100, 68.36, 29.99, 35.10, 78.24, 48.81),

@@ -135,8 +135,8 @@ CHANGED: dict[str, str] = {
     **{"2": "1", "3": "1", "4": "3", "5": "3", "6": "4", "7": "4", "8": "4"},
     **{"9": "4", "10": "9", "12": "9"},
 }
-"""The version from which each takes all bounds but one: the study keeps 3 (Copper), 4 (Smithy, and
-its Gold), 9 (Silver) and 12 (turns)."""
+"""The version from which each takes all bounds but one; the study keeps versions 3 (Copper), 4
+(Smithy, and its Gold), 9 (Silver) and 12 (turns)."""
 
 
 def change(version: str, other: str) -> str:
@@ -233,17 +233,18 @@ def _bounds_draw(done: rows.Done) -> rows.Drawn:
 
 
 def _smithies(found: Mapping[tuple[str, int], Sequence[rows.Result]], version: str) -> str:
-    """Return the mean Smithies of the final decks by both methods, in words."""
+    """Return in words the mean number of Smithies in the final decks of both methods."""
     one, other = (rows.over(found[version, visits], "cards", "Smithy").value for visits in BOTH)
     return f"{one:.2f} (epsilon-greedy) and {other:.2f} (forced exploration)"
 
 
 LEFT_OUT = ("turn", "to end", "Smithy", "Silver", "Gold")
-"""The parts of version 0's state that count: the study left them out one after the other."""
+"""The counted parts of version 0's state, which the study left out one at a time."""
 
 
 def _left_out_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return trainings of version 0, whole and without each part: a bound of 0 is one value."""
+    """Return the trainings of version 0, whole and without each part; a bound of 0 leaves one
+    value."""
     bounds = ({}, *({part: 0} for part in LEFT_OUT))
     return [
         unit
@@ -304,7 +305,7 @@ def _first_values_draw(done: rows.Done) -> rows.Drawn:
 
 
 CHOSEN = ("0", "1", "3", "4", "9", "12")
-"""The versions that the study keeps, each with the one from which it takes all bounds but one."""
+"""The versions that the study keeps, each with the version whose bounds it shares but for one."""
 TWO_PLAYER_VERSIONS = ("12", "14.0", "14.5")
 
 

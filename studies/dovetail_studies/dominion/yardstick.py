@@ -1,5 +1,5 @@
-"""Section 5.9 of the Dominion study, which believes that its learned strategy is optimal: Big Money
-with Smithies as the yardstick."""
+"""Section 5.9 of the Dominion study, which takes its learned strategy for optimal, measured against
+Big Money with Smithies."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LEARNERS: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"reward": "shaped", "initial": 10.0},
     ),
 }
-"""By name: the version of the state, whom it is trained against, and how."""
+"""The version of the state, training opponent and settings of each learner."""
 
 
 def _work(unit: rows.Unit) -> rows.Result:

@@ -27,12 +27,12 @@ from dovetail_studies.playing import DERIVATION, Score, match
 FEATURES = ("no line", "one", "two", "three", "own", "the opponent's", "constant")
 AGENTS: list[type[Agent[Any]]] = [DotsPlayer, DotsPerfect, Random]
 BLOCKS = 20
-"""Checks of a training."""
+"""The number of tests in a training."""
 
 
 def kept(weights: Any, turns: int, positions: int, seed: int) -> tuple[int, int, float]:
-    """Return in how many hard positions of 4 x 4 dots a player keeps the value; how many there
-    were; and how many a random player would.
+    """Return the number of hard positions of 4 x 4 dots in which a player keeps the value, their
+    total, and a random player's expected number.
 
     Hard positions are those from random games with 6 to 18 lines drawn in which not every line
     keeps the value.
@@ -63,18 +63,19 @@ def kept(weights: Any, turns: int, positions: int, seed: int) -> tuple[int, int,
 
 
 STEPS = (0.5, 0.05, 0.005)
-"""Readings of the study's c: its scan lost every digit 0 and 5, and prints a step of ". / N"."""
+"""The readings of the study's step size c; the scan of its text lost every digit 0 and 5, and
+prints ". / N"."""
 TURNS = 4
-"""The study's depth of search in turns."""
+"""The study's search depth in turns."""
 
 
 def _training_units(size: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return the trainings on a square board, with each reading of the step."""
+    """Return the trainings on a square board, for each reading of the step."""
     return rows.every({"rows": size, "turns": TURNS, **values}, seeds, step=STEPS)
 
 
 def _train(unit: rows.Unit) -> rows.Result:
-    """Play against itself until done or diverged, then against random and perfect players."""
+    """Train by self-play until done or diverged, then play random and perfect opponents."""
     board = {"rows": unit["rows"], "columns": unit["rows"]}
     parameters = {
         "weights": "begin",
@@ -127,7 +128,8 @@ def _train(unit: rows.Unit) -> rows.Result:
 
 
 def _rate(results: Sequence[rows.Result], key: str, part: str, of: str) -> str:
-    """Return a share in percent, over trainings; where all have the same, Wilson's over all."""
+    """Return a share in percent over trainings; if all have the same share, with Wilson's interval
+    over all games."""
     found = mean([100 * each[key][part] / each[key][of] for each in results])
     if found.low == found.high:
         return rows.share(*(sum(each[key][name] for each in results) for name in (part, of)))
@@ -135,17 +137,18 @@ def _rate(results: Sequence[rows.Result], key: str, part: str, of: str) -> str:
 
 
 def _pooled(results: Sequence[rows.Result], who: str) -> tuple[str, int, int]:
-    """Return the share of games won by players that do not learn; games; distinct ones."""
+    """Return the share of games won by players that do not learn, the number of games, and of
+    distinct ones."""
     wins, count = (sum(each[who][key] for each in results) for key in ("wins", "games"))
     return rows.share(wins, count), count, sum(each[who]["distinct"] for each in results)
 
 
 POSITIVE, NEGATIVE = (1, 3, 4), (0, 2, 5)
-"""Features of boxes whose weights the study prints with a plus and with a minus."""
+"""The features of boxes whose weights the study prints with a plus, and with a minus."""
 
 
 def signs(weights: Sequence[float]) -> int:
-    """Return how many of nine differences between weights have the study's sign.
+    """Return the number of nine differences between weights that have the study's sign.
 
     A constant may move from the six weights of boxes to the seventh without changing a value, so
     training identifies differences, not weights; and a lost digit changes no sign.
@@ -159,12 +162,12 @@ def identified(weights: Sequence[float], boxes: int) -> list[float]:
 
 
 def _by_step(done: rows.Done) -> dict[str, list[rows.Result]]:
-    """Return results by the step of the trainings, in words."""
+    """Return results by step size, in words."""
     return rows.by_what(done, lambda unit: f"{unit['step']:g} / N")
 
 
 def _swing(curve: Sequence[Sequence[float]]) -> float:
-    """Return how far weights move between checks in the second half of a training, on average."""
+    """Return the mean movement of weights between tests in the second half of a training."""
     half = np.array(curve[len(curve) // 2 :])
     return float(np.abs(np.diff(half, axis=0)).mean())
 
@@ -237,13 +240,13 @@ def _training_draw(done: rows.Done) -> rows.Drawn:
 
 
 def _digits(found: Estimate, most: int) -> int:
-    """Return the digits of a weight after the point: none of one that has grown beyond a
-    player's."""
+    """Return the number of decimals of a weight: none for one that has outgrown a player's
+    range."""
     return most if abs(found.value) < 100 else 0
 
 
 def _training_curves(done: rows.Done) -> Picture | None:
-    """Return the greatest weight at each check of the trainings that do not diverge."""
+    """Return the largest weight at each test of the trainings that do not diverge."""
     panels = []
     for name, results in _by_step(done).items():
         whole = [each["curve"] for each in results if not each["diverged"]]

@@ -16,13 +16,13 @@ from dovetail_agents.games.game_2048.networks import Layout
 
 Array = NDArray[Any]
 CHUNK = 1000
-"""Games between progress lines."""
+"""Games between two progress lines."""
 REACHED = 11
 """The exponent of the tile 2048."""
 
 
 def seeds(seed: int, first: int, games: int) -> Array:
-    """Return a seed for each game: uint64; those of game n are the same however games are
+    """Return a seed for each game: uint64; a game's seed does not depend on how games are
     grouped."""
     words = [
         np.random.SeedSequence([seed, n]).generate_state(1, np.uint64)
@@ -33,12 +33,12 @@ def seeds(seed: int, first: int, games: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class LearningRule:
-    """How weights learn."""
+    """The rule by which weights are learned."""
 
     rate: float
-    """Of the whole network; each look takes an equal part."""
+    """The step size of the whole network, shared equally among its lookups."""
     coherent: bool
-    """A separate rate for each weight (temporal coherence)."""
+    """True for a separate rate per weight (temporal coherence)."""
 
 
 def chunks(
@@ -51,7 +51,7 @@ def chunks(
     rule: LearningRule,
     plies: int = 1,
 ) -> Iterator[Array]:
-    """Play games and learn from them, changing the weights.
+    """Play games and learn from them, changing the weights in place.
 
     Yields:
         for up to ``CHUNK`` games at a time: score, largest exponent, moves; int64, shape (games,
@@ -123,7 +123,7 @@ def measure(
     seed: int,
     plies: int = 1,
 ) -> Array:
-    """Return score, largest exponent and moves of games without learning, ``plies`` slides looked
-    ahead: int64, shape (games, 3)."""
+    """Return score, largest exponent and moves of games without learning, at a search depth of
+    ``plies`` slides: int64, shape (games, 3)."""
     rule = LearningRule(0.0, coherent=False)
     return np.concatenate(list(chunks(network, weights, *shape, games, seed, rule, plies)))

@@ -20,35 +20,36 @@ from dovetail_games.rlgame.kernels import BASE, alive, legal, play
 
 Array = NDArray[Any]
 LEARNER, MINIMAX = 0, 1
-"""Kinds of player; both learn."""
+"""The kinds of player; both learn."""
 NO_WINNER = -1
 # Columns of a game's statistics.
 WINNER, PLIES, MOVES, ALIVE, INSIDE, CUT = 0, 1, 2, 3, 5, 7
-"""``MOVES`` are the winner's own; ``ALIVE`` and ``INSIDE`` are White's, Black's in the next."""
+"""The columns of a game's figures: ``MOVES`` are the winner's own; ``ALIVE`` and ``INSIDE`` are
+White's, with Black's in the next column."""
 COLUMNS = 8
 
 
 class StudyRule(NamedTuple):
-    """How the learner learns; see ``profiles``."""
+    """The settings of the learner; see ``profiles``."""
 
     gamma: float
     decay: float
-    """Of the traces in a move."""
+    """The decay of the traces per move."""
     replacing: bool
     rate_first: float
     rate_second: float
     epsilon: float
     win: float
     step: float
-    """Times the lead in pawns over the pawns at the start."""
+    """The reward of a quiet move, times the lead in pawns over the initial pawns."""
     terminal: float
-    """The value that a position is given once the game is over."""
+    """The value of a position once the game is over."""
     told: bool
     """True if the other player learns of the end, too."""
     kept: bool
-    """True if a random move's reward becomes part of the value that the next one corrects."""
+    """True if a random move's reward becomes part of the value that the next update corrects."""
     even: bool
-    """True if equal moves are drawn evenly, or the first is taken."""
+    """True to draw evenly among equal moves, false to take the first."""
 
 
 class Nets(NamedTuple):
@@ -59,12 +60,12 @@ class Nets(NamedTuple):
     first_trace: Array
     second_trace: Array
     last: Array
-    """The value of each one's last position, shape (2,)."""
+    """The value of each player's last position, shape (2,)."""
 
 
 @njit(cache=True, nogil=True)
 def _toward(player: int, error: float, nets: Nets, rule: StudyRule) -> None:
-    """Change a player's weights along its traces."""
+    """Move a player's weights along its traces."""
     first, trace = nets.first[player], nets.first_trace[player]
     for row in range(first.shape[0]):
         for unit in range(first.shape[1]):
@@ -78,7 +79,7 @@ def _toward(player: int, error: float, nets: Nets, rule: StudyRule) -> None:
 def _trace(
     player: int, value: float, found: Array, count: int, hidden: Array, nets: Nets, rule: StudyRule
 ) -> None:
-    """Bring a player's traces up to a position whose value and hidden units are known."""
+    """Update a player's traces for a position with known value and hidden units."""
     first, second = nets.first_trace[player], nets.second_trace[player]
     weights = nets.second[player]
     inputs, units = first.shape[0] - 1, first.shape[1]
@@ -141,7 +142,7 @@ def learn(
 
 @njit(cache=True, nogil=True)
 def start(nets: Nets) -> None:
-    """Begin a game: no traces, and last values of 0."""
+    """Start a game: no traces, and last values of 0."""
     nets.first_trace[:] = 0.0
     nets.second_trace[:] = 0.0
     nets.last[:] = 0.0
@@ -166,7 +167,7 @@ def tried(
     winners: Array,
     rewards: Array,
 ) -> Array:
-    """Try each legal move; return the moves, and write what follows from each.
+    """Try each legal move; return the moves and write their outcomes.
 
     Args:
         mover: who moves.
@@ -204,7 +205,7 @@ def tried(
 
 @njit(cache=True, nogil=True)
 def best_of(values: Array, count: int, even: bool, state: Array) -> int:
-    """Return the place of the highest of ``count`` values: of equals, one drawn evenly or the
+    """Return the index of the highest of ``count`` values: among equals, one drawn evenly or the
     first."""
     chosen, equal = 0, 1
     for place in range(1, count):
@@ -219,7 +220,7 @@ def best_of(values: Array, count: int, even: bool, state: Array) -> int:
 
 @njit(cache=True, nogil=True)
 def mixed(digest: np.uint64, action: int) -> np.uint64:
-    """Return the digest of a game with one more move."""
+    """Return the digest of a game extended by one move."""
     return np.uint64(splitmix.scatter(digest ^ np.uint64(action + 1)))
 
 
@@ -332,12 +333,14 @@ def rlgame(
 # -- Connect Four ----------------------------------------------------------------------------------
 
 ROWS, WIDTH, FOUR = 6, 7, 4
-"""Discs are two boards, as in ``dovetail_games.connect_four.kernels``."""
+"""The board's dimensions; discs are two bitboards, as in
+``dovetail_games.connect_four.kernels``."""
 
 
 @njit(cache=True, nogil=True)
 def flags(discs: Array, winner: int, full: bool, found: Array) -> int:
-    """Write the numbers of the 90 inputs that are 1: two a square, then drawn, White and Black won.
+    """Write the numbers of the 90 inputs that are 1: two a square, then drawn, White won and Black
+    won.
 
     The last three inputs are never used, in the study as here.
     """
@@ -365,7 +368,7 @@ def _drop(discs: Array, heights: Array, column: int, player: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _lift(discs: Array, heights: Array, column: int, player: int) -> None:
-    """Take the last disc out of a column."""
+    """Remove the last disc from a column."""
     heights[column] -= 1
     discs[player, heights[column], column] = 0
 
@@ -374,7 +377,7 @@ def _lift(discs: Array, heights: Array, column: int, player: int) -> None:
 def _last_ply(
     discs: Array, heights: Array, placed: int, me: int, win: float, nets: Nets, hidden: Array
 ) -> float:
-    """Return the best that ``me`` reaches in one move: a win, a draw, or the network's value."""
+    """Return the best outcome for ``me`` in one move: a win, a draw, or the network's value."""
     found = np.empty(ROWS * WIDTH + 1, np.int64)
     best = -math.inf
     for column in range(WIDTH):
@@ -396,7 +399,7 @@ def _last_ply(
 def three_ahead(
     discs: Array, heights: Array, placed: int, me: int, win: float, nets: Nets, hidden: Array
 ) -> Array:
-    """Return the values of the seven columns to ``me``, who moves, by plain minimax of depth 3.
+    """Return the values of the seven columns for ``me``, to move, by plain minimax of depth 3.
 
     A full column has minus infinity; a position at the horizon is worth what the mover's network
     says, a draw 0.

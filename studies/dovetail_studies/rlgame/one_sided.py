@@ -1,4 +1,5 @@
-"""Why one side of two ``td-rlgame`` learns little: the learner with one thing changed at a time.
+"""Ablation of two ``td-rlgame`` of which one side learns little: the learner with one setting
+changed at a time.
 
 The row stands among those that no study printed, see ``across``.
 """
@@ -26,14 +27,14 @@ from dovetail_studies.rlgame.tables import WINNERS
 
 Array = NDArray[Any]
 WEAK = 50.0
-"""A side that wins fewer games against random, in percent, has hardly learned."""
+"""The share of wins against random, in percent, below which a side has hardly learned."""
 STUDYS = RLGameTD.Parameters()
 OURS = TDParameters(discount=0.95, trace_decay=0.5, hidden="half", epsilon=0.1)
-"""Of ``experiments/dovetail_experiments/examples/rlgame_against_minimax.toml``."""
+"""The learner of ``experiments/dovetail_experiments/examples/rlgame_against_minimax.toml``."""
 
 
 class Setting(Struct, frozen=True):
-    """How two learners learn."""
+    """The settings of two learners."""
 
     parameters: TDParameters = STUDYS
     win: float = 1.0
@@ -41,13 +42,12 @@ class Setting(Struct, frozen=True):
     told: bool = True
     """True if the loser learns of its loss."""
     ahead: bool = False
-    """True if the reward of a move is added to the value of its position when the move is
-    chosen."""
+    """True if a move is chosen by its reward plus the value of its position."""
     times: int = 1
-    """How many times the games of the others."""
+    """The number of games as a multiple of the others'."""
 
     def rule(self, inputs: int) -> k.TDRule:
-        """Return what the compiled games need."""
+        """Return the rule for compiled games."""
         given = self.parameters
         scale = (1 / inputs, 1 / given.units(inputs)) if given.rates == "fan-in" else (1.0, 1.0)
         return k.TDRule(
@@ -69,11 +69,11 @@ class Setting(Struct, frozen=True):
 
 
 MOST_TESTED = 1_000
-"""Moves of a game against random, which a greedy player may never end."""
+"""Maximum moves of a game against random, which a greedy player may never end."""
 WEIGHTS = ("last", "averaged")
 AVERAGED = 500
-"""Games to average weights over, the default of ``td``: what is trained without is tested with
-them, too."""
+"""The number of games over which weights are averaged, the default of ``td``; learners trained
+without averaging are tested with it, too."""
 
 
 def _changed(parameters: TDParameters, **changes: Any) -> Setting:
@@ -100,7 +100,8 @@ SETTINGS = {
     "td": Setting(OURS),
     "td, hidden units sigmoid": _changed(OURS, activation="sigmoid"),
 }
-"""A name after ``td`` and a comma differs from it in one thing, the others from ``td-rlgame``."""
+"""The settings; after ``td`` and a comma, a name tells the one difference from ``td``, and the
+others differ from ``td-rlgame``."""
 
 
 class Two:
@@ -130,7 +131,7 @@ class Two:
         self.board = k.RLGameShape(shape.steps, shape.exits, shape.slots, ordered=True, bases=True)
         self.state: Array = np.random.default_rng(seed).integers(0, 2**63, 1, np.uint64)
         self.last: Array = np.zeros((CAP, 2), np.int64)
-        """The moves of the last game, and 1 for those that were exploration."""
+        """The moves of the last game, each with 1 if it was exploration."""
 
     def play(
         self,
@@ -140,8 +141,8 @@ class Two:
         averaged: bool = False,
         cap: int = CAP,
     ) -> Array | None:
-        """Play games; return the winner of each, -1 where it was truncated, its moves of both sides
-        and its digest.
+        """Play games; return each game's winner, -1 if truncated, its moves of both sides, and its
+        digest.
 
         Args:
             games: how many.
@@ -168,8 +169,8 @@ class Two:
 
 
 def _work(unit: rows.Unit) -> rows.Result:
-    """Let two learners learn from games with each other, then test each side with its last weights
-    and with averaged ones."""
+    """Let two learners train against each other, then test each side with its final and with
+    averaged weights."""
     setting = SETTINGS[unit["setting"]]
     two, games = Two(setting, unit["seed"]), setting.times * unit["games"]
     found: rows.Result = {"games": games, "diverged": False, "tests": {}}
@@ -195,21 +196,21 @@ def _work(unit: rows.Unit) -> rows.Result:
 
 
 def _shares(results: Sequence[rows.Result], weights: str, side: int) -> list[float]:
-    """Return a side's wins against random in percent of its games, truncated ones included, by
+    """Return a side's wins against random in percent of its games, including truncated ones, by
     seed."""
     tested = [each["tests"][weights][side] for each in results]
     return [100 * each["wins"] / each["games"] for each in tested]
 
 
 def _weaker(results: Sequence[rows.Result], weights: str) -> list[float]:
-    """Return the wins of the side that wins fewer, by seed; none of pairs that diverged."""
+    """Return the wins of the weaker side by seed, without pairs that diverged."""
     whole = [each for each in results if not each["diverged"]]
     sides = (_shares(whole, weights, side) for side in (0, 1))
     return [min(pair) for pair in zip(*sides, strict=True)]
 
 
 def _weak(results: Sequence[rows.Result], weights: str) -> int:
-    """Return in how many pairs a side has hardly learned, or diverged."""
+    """Return the number of pairs in which a side hardly learned or diverged."""
     return len(results) - sum(each >= WEAK for each in _weaker(results, weights))
 
 
@@ -231,7 +232,7 @@ def _line(name: str, results: Sequence[rows.Result], weights: str) -> list[str]:
 
 
 def _named(name: str) -> str:
-    """Return a setting's name as a table has it, the learners' own as code."""
+    """Return a setting's name for a table, with the learners' names as code."""
     kind, comma, rest = name.partition(",")
     return f"`{kind}`{comma}{rest}" if kind in ("td-rlgame", "td") else name
 

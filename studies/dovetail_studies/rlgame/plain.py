@@ -1,5 +1,5 @@
-"""The study's learner and its self-play over the plain rules, in Python: what the compiled games
-are compared with."""
+"""The study's learner and self-play over the plain rules in Python, as a reference for compiled
+games."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PlainLearner:
         self.start()
 
     def start(self) -> None:
-        """Begin a game."""
+        """Start a game."""
         self.first_trace = np.zeros_like(self.first)
         self.second_trace = np.zeros_like(self.second)
         self.last = 0.0
@@ -43,7 +43,7 @@ class PlainLearner:
         self.second += (given.rate or 1 / self.units) * error * self.second_trace
 
     def moved(self, row: Array, reward: float, *, explored: bool, final: bool) -> None:
-        """Learn from the position after an own move."""
+        """Learn from the position after the player's own move."""
         given = self.profile
         value, _ = self.forward(row)
         if explored:
@@ -81,8 +81,8 @@ def seen(board: RLGameBoard) -> Array:
 
 
 def self_play(pair: LearningPair, games: int, profile: Profile, cap: int = CAP) -> list[list[int]]:
-    """Play as ``LearningPair.play`` does, from the same weights and random numbers; leave the pair
-    unchanged.
+    """Play as ``LearningPair.play`` does, from the same weights and random numbers, without
+    changing the pair.
 
     Returns:
         The actions of each game.

@@ -1,4 +1,4 @@
-"""Play the study's games: learners and minimax players, compiled, with what the study counts."""
+"""Compiled games of the study's learners and minimax players, with the figures that it counts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Array = NDArray[Any]
 Game = Literal["rlgame-8", "rlgame-6", "connect-four"]
 PAWNS = 10
 CAP = 20_000
-"""Moves of both players after which a game of RLGame is cut short."""
+"""Maximum moves of both players in a game of RLGame, after which it is truncated."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """Games in the order in which they were played."""
+    """Games in the order of play."""
 
     stats: Array
     """Shape (games, columns); see ``kernels``."""
@@ -33,13 +33,13 @@ class Played:
 
 
 def joined(parts: Sequence[Played]) -> Played:
-    """Return games one part after the other."""
+    """Return the games of consecutive parts together."""
     stats = np.concatenate([each.stats for each in parts])
     return Played(stats, np.concatenate([each.digests for each in parts]), parts[-1].last)
 
 
 class LearningPair:
-    """Two players that learn, White and Black, each with its own network.
+    """Two learning players, White and Black, each with its own network.
 
     Args:
         game: that they play.
@@ -56,7 +56,7 @@ class LearningPair:
         self.state: Array = rng.integers(0, 2**63, 1, np.uint64)
 
     def copy(self) -> LearningPair:
-        """Return players with the same weights that draw the same numbers."""
+        """Return players with the same weights and random numbers."""
         other = LearningPair.__new__(LearningPair)
         other.game = self.game
         other.nets = k.Nets(*(each.copy() for each in self.nets))

@@ -1,4 +1,4 @@
-"""How the RLGame study's learner learns: by its program, by its text, and in between."""
+"""The settings of the RLGame study's learner: by its program, by its text, and in between."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 from dovetail_studies.rlgame.kernels import StudyRule
 
 LAYERS = {"rlgame-8": (122, 61), "rlgame-6": (66, 33), "connect-four": (90, 45)}
-"""Inputs and hidden units by game."""
+"""The numbers of inputs and hidden units by game."""
 
 
 @dataclass(frozen=True)
@@ -17,27 +17,27 @@ class Profile:
 
     gamma: float = 0.95
     trace_decay: float = 0.5
-    """Lambda."""
+    """The decay of traces, lambda."""
     discounted: bool = False
     """True if traces decay by gamma times lambda instead of lambda."""
     traces: Literal["accumulating", "replacing"] = "accumulating"
     rate: float = 0.0
-    """Step size of both layers; 0: one over each layer's inputs."""
+    """The step size of both layers; 0 stands for one over each layer's inputs."""
     epsilon: float = 0.1
     win: float = 100.0
     step: float = 100.0
-    """Reward of a move that ends nothing: times the lead in pawns over the pawns at the start."""
+    """The reward of a quiet move, times the lead in pawns over the initial pawns."""
     terminal: float = 1.0
-    """The value of a position in which the game is over."""
+    """The value of a position once the game is over."""
     told: bool = False
     """True if the loser learns of its loss."""
     kept: bool = True
-    """True if a random move's reward becomes part of the value that the next one corrects."""
+    """True if a random move's reward becomes part of the value that the next update corrects."""
     even: bool = True
-    """True if equal moves are drawn evenly (from version 1.4 on) or the first is taken."""
+    """True to draw evenly among equal moves (from version 1.4 on), false to take the first."""
 
     def rule(self, inputs: int, units: int) -> StudyRule:
-        """Return what the compiled games need."""
+        """Return the rule for compiled games."""
         return StudyRule(
             self.gamma,
             self.trace_decay * (self.gamma if self.discounted else 1.0),
@@ -74,7 +74,7 @@ PROFILES = {
     "terminal value 0": replace(FIDELITY, terminal=0.0),
     "rewards of 1": replace(FIDELITY, win=1.0, step=1.0),
 }
-"""``seed-fidelity`` is the study's program as its descendants have it, ``thesis-text`` what the
-study says; the others differ from the program in one thing."""
+"""The profiles: ``seed-fidelity`` is the study's program as its descendants have it,
+``thesis-text`` is the study's text; each other one differs from the program in one setting."""
 SHOWN = {"steps of 1/N": "step reward 1/N", "no steps": "no step reward"}
-"""Names of the tables, where results have others."""
+"""The names of profiles in tables, where they differ from those in results."""

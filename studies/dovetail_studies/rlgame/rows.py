@@ -69,7 +69,8 @@ def _self_play_draw(done: rows.Done) -> rows.Drawn:
 
 
 def _shapes(study: Sequence[tuple[float, ...]]) -> list[t.Shape]:
-    """Return the shares and moves of sets for which White's and Black's figures are printed."""
+    """Return the wins and moves of the sets for which the study prints White's and Black's
+    figures."""
     return [
         (white, (white * white_moves + black * black_moves) / (white + black))
         for (white, white_moves, *_), (black, black_moves, *_) in zip(
@@ -81,7 +82,7 @@ def _shapes(study: Sequence[tuple[float, ...]]) -> list[t.Shape]:
 def _sets_draw(
     study: Sequence[tuple[float, ...]], size: int, note: str, done: rows.Done
 ) -> rows.Drawn:
-    """Draw what happens by sets; sets of another size than the study's are not compared."""
+    """Draw results by set; sets of another size than the study's are not compared."""
     compared: list[rows.Compared] = []
     found = _profiles(done)
     own = done[0][0]["set"]
@@ -345,7 +346,7 @@ _MINIMAX_NOTE = (
 
 
 def _of_minimax(done: rows.Done) -> rows.Done:
-    """Return the pieces with minimax games, as if these were all of them."""
+    """Return the pieces of work with minimax games, as if there were no others."""
     return [
         (
             unit,

@@ -1,4 +1,4 @@
-"""The counts of the RLGame study, and its tables with our figures beside."""
+"""The counts of the RLGame study, and its tables beside our figures."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dovetail_studies.rlgame.play import Played
 from dovetail_studies.rows import PERCENT, Compared, Result, interval, signed, within
 
 FIGURES = ("moves", "White alive", "Black alive", "White in base", "Black in base")
-"""Means of won games, in the study's order; moves are the winner's own."""
+"""The mean figures of won games in the study's order; moves are the winner's own."""
 PAWNS = (0.0, 10.0)
-"""A player has ten at the start."""
+"""The initial number of a player's pawns."""
 _COLUMNS = (k.MOVES, k.ALIVE, k.ALIVE + 1, k.INSIDE, k.INSIDE + 1)
 WINNERS = ("White", "Black")
 
@@ -50,12 +50,12 @@ def counted(played: Played, sets: int = 1) -> list[Result]:
 
 
 def distinct(*played: Played) -> int:
-    """Return how many of the games differ."""
+    """Return the number of distinct games."""
     return len({int(each) for part in played for each in part.digests})
 
 
 def won(parts: Sequence[Result], winner: int) -> Estimate:
-    """Return a side's wins in percent of all games, cut ones included, over seeds."""
+    """Return a side's wins in percent of all games, including truncated ones, over seeds."""
     return within(mean([100 * part["wins"][winner] / part["games"] for part in parts]), *PERCENT)
 
 
@@ -65,7 +65,7 @@ def moves(parts: Sequence[Result]) -> Estimate:
 
 
 def moves_by_seed(parts: Sequence[Result]) -> list[float]:
-    """Return the mean of the winner's moves over all won games of each seed that has one."""
+    """Return the mean of the winner's moves over the won games of each seed that has any."""
     found = []
     for part in parts:
         known = [
@@ -79,17 +79,17 @@ def moves_by_seed(parts: Sequence[Result]) -> list[float]:
 
 
 def shown(found: Estimate, digits: int = 1) -> str:
-    """Return a figure with its interval, or a dash where no game was won."""
+    """Return a figure with its interval, or a dash if no game was won."""
     return "-" if math.isnan(found.value) else interval(found, digits)
 
 
 def cut(parts: Sequence[Result]) -> str:
-    """Return how many games were cut short, of how many."""
+    """Return the number of truncated games and of all games, in words."""
     return f"{sum(part['cut'] for part in parts):,} of {sum(part['games'] for part in parts):,}"
 
 
 def drawn(parts: Sequence[Result]) -> str:
-    """Return how many games were drawn, of how many."""
+    """Return the number of drawn games and of all games, in words."""
     return f"{sum(part['drawn'] for part in parts):,} of {sum(part['games'] for part in parts):,}"
 
 
@@ -107,7 +107,7 @@ def set_lines(
     parts: Sequence[Sequence[Result]],
     compared: list[Compared] | None,
 ) -> list[list[str]]:
-    """Return two lines for each set, White's wins and Black's.
+    """Return two lines for each set: White's wins and Black's.
 
     Args:
         names: of the sets.
@@ -138,7 +138,7 @@ def beside_wins(
     winner: int,
     compared: list[Compared] | None,
 ) -> str:
-    """Return a side's wins in percent; White's are compared with the study's, if it has any."""
+    """Return a side's wins in percent; White's are compared with the study's where it has any."""
     ours = won(parts, winner)
     if study is None or winner or compared is None:
         return interval(ours)
@@ -154,7 +154,7 @@ def beside_figure(
     number: int,
     compared: list[Compared] | None,
 ) -> str:
-    """Return one of ``FIGURES``, compared with the study's, if it has one; a dash where the side
+    """Return one of ``FIGURES``, compared with the study's where it has one; a dash if the side
     never won."""
     by_seed = [each["means"][winner][number] for each in parts if each["means"][winner] is not None]
     if not by_seed:
@@ -172,7 +172,7 @@ def _printed(figure: float | None, digits: int) -> str:
 
 
 def by_seed(parts: Sequence[Result], of: Callable[[Result], float]) -> str:
-    """Return what each seed gave, in their order."""
+    """Return each seed's figure in order."""
     return ", ".join(f"{of(part):.0f}" for part in parts)
 
 
@@ -188,7 +188,7 @@ def total_lines(
     draws: str = "",
     like: Callable[[str], bool] = lambda profile: True,
 ) -> list[list[str]]:
-    """Return wins, moves and games cut short, for each profile in its own column.
+    """Return wins, moves and truncated games, in a column for each profile.
 
     Args:
         study: White's and Black's wins in percent, and the winner's moves.
@@ -234,14 +234,14 @@ def total_lines(
 
 
 Shape = tuple[float, float]
-"""White's wins in percent and the winner's moves, in a set of games."""
+"""White's wins in percent and the winner's moves in a set of games."""
 SHAPES = ("White wins, %", "moves of the winner")
 
 
 def shapes(
     study: Sequence[Shape], by_profile: dict[str, list[Result]], compared: list[Compared]
 ) -> list[list[str]]:
-    """Return how games change from the first fifth of the sets to the rest, pair by pair.
+    """Return the change of games from the first fifth of the sets to the rest, pair by pair.
 
     Levels vary too much by pair: no number of pairs can tell them from the study's only one;
     a direction that all pairs share can be told.
@@ -268,12 +268,12 @@ def shapes(
 
 
 def shape(part: Result) -> Shape:
-    """Return White's share and the winner's moves, not a number if no game was won."""
+    """Return White's share and the winner's moves, NaN if no game was won."""
     return white(part), (moves_by_seed([part]) or [math.nan])[0]
 
 
 def _change(values: Sequence[float]) -> float:
-    """Return the mean of the rest minus that of the first fifth, of the sets with a won game."""
+    """Return the mean of the rest minus that of the first fifth, over sets with a won game."""
     known = [each for each in values if not math.isnan(each)]
     first = max(1, len(known) // 5)
     if len(known) <= first:

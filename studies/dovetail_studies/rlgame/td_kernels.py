@@ -1,4 +1,4 @@
-"""The learner ``td`` in games of RLGame with its like or a random player, compiled.
+"""The learner ``td`` in games of RLGame against another ``td`` or a random player, compiled.
 
 A game has two players, each with its own network and traces, in single precision as ``td`` has
 them.  Sizes: ``first`` (2, inputs + 1, units), ``second`` (2, units + 1); a player's own are
@@ -20,45 +20,44 @@ from dovetail_studies.rlgame.kernels import NO_WINNER, best_of, mixed, tried
 
 Array = NDArray[Any]
 LEARNER, RANDOM = 0, 2
-"""Kinds of player."""
+"""The kinds of player."""
 SIGMOID, TANH, RELU = 0, 1, 2
-"""The function of the hidden units."""
+"""The activation functions of the hidden units."""
 
 
 class RLGameShape(NamedTuple):
-    """The settings that stay during a game."""
+    """The settings that stay constant during a game."""
 
     steps: Array
     exits: Array
     slots: Array
-    """By player and square, its place among the flags that the player sees."""
+    """The index of each player and square among the flags that the player sees."""
     ordered: bool
     bases: bool
 
 
 class TDRule(NamedTuple):
-    """How the learner learns; see ``TDParameters``."""
+    """The settings of the learner; see ``TDParameters``."""
 
     rate_first: float
     rate_second: float
     decay_episodes: float
     gamma: float
     decay: float
-    """Of the traces in a move."""
+    """The decay of the traces per move."""
     epsilon: float
     replacing: bool
     activation: int
     bounded: bool
-    """True if the output is a hyperbolic tangent, or linear."""
+    """True if the output is a hyperbolic tangent, false if it is linear."""
     averaging: int
     win: float
     pawn: float
-    """Reward of a move that ends nothing: times the lead in pawns over the pawns at the start."""
+    """The reward of a quiet move, times the lead in pawns over the initial pawns."""
     told: bool
     """True if the loser learns of its loss."""
     ahead: bool
-    """True if the reward of a move is added to the value of its position when the move is
-    chosen."""
+    """True if a move is chosen by its reward plus the value of its position."""
 
 
 class TDNets(NamedTuple):
@@ -68,16 +67,16 @@ class TDNets(NamedTuple):
     second: Array
     first_mean: Array
     second_mean: Array
-    """Averaged over games."""
+    """The weights averaged over games."""
     first_trace: Array
     second_trace: Array
     episodes: Array
-    """Games learned from, int64, shape (1,)."""
+    """The number of games learned from, int64, shape (1,)."""
 
 
 @njit(cache=True, nogil=True)
 def _value(row: Array, first: Array, second: Array, hidden: Array, rule: TDRule) -> Any:
-    """Return the value of a position, in single precision, and write what the hidden units give."""
+    """Return the value of a position, in single precision, and write the hidden units' outputs."""
     inputs, units = first.shape[0] - 1, first.shape[1]
     hidden[:] = first[inputs]
     for place in range(inputs):
@@ -100,7 +99,8 @@ def _value(row: Array, first: Array, second: Array, hidden: Array, rule: TDRule)
 def _learn(
     player: int, row: Array, kept: float, target: float, nets: TDNets, rule: TDRule, hidden: Array
 ) -> bool:
-    """Move the value of a position to a target, and earlier ones along the traces.
+    """Move the value of a position towards a target, and those of earlier positions along the
+    traces.
 
     Args:
         player: who learns.
@@ -158,7 +158,7 @@ def _learn(
 
 @njit(cache=True, nogil=True)
 def _average(nets: TDNets, rule: TDRule) -> None:
-    """Bring the averaged weights up to the end of a game."""
+    """Update the averaged weights at the end of a game."""
     nets.episodes[0] += 1
     share = np.float32(1.0 / min(rule.averaging, nets.episodes[0]))
     for player in range(2):

@@ -22,7 +22,7 @@ BOTH = ("seed-fidelity", "thesis-text")
 
 
 def minimax_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
-    """Return the two profiles' pieces of work, and of the others those of the first phase alone."""
+    """Return the pieces of work of the two profiles, and of the others only the first phase."""
     others = [name for name in PROFILES if name not in BOTH]
     first = {**values, "set": 0, "sets": 0, "control": 0}
     return every(values, seeds, profile=BOTH) + every(first, seeds, profile=others)
@@ -64,7 +64,8 @@ def minimax(unit: Unit) -> Result:
 
 
 def minimax_bug(unit: Unit) -> Result:
-    """6 x 6: White by minimax against a new learner, with the error of version 1.3 and without."""
+    """6 x 6: White by minimax against a new learner, with the error of version 1.3 and without
+    it."""
     profile = replace(PROFILES[unit["profile"]], even=False)
     found = {}
     games = []
@@ -91,7 +92,7 @@ def connect_four(unit: Unit) -> Result:
 
 
 def alpha(unit: Unit) -> Result:
-    """Replay the last game of each block of self-play by the plain rules, move by move."""
+    """Replay the last game of each block of self-play over the plain rules, move by move."""
     pair, profile = LearningPair("rlgame-8", unit["seed"]), PROFILES[unit["profile"]]
     faults = checked = 0
     parts = []
@@ -147,7 +148,8 @@ def old_and_new(unit: Unit) -> Result:
 
 
 def pilot(unit: Unit) -> Result:
-    """Connect Four by two agents through the broker, with what RL-Glue could not count apart."""
+    """Play Connect Four with two agents through the broker, counting for each what RL-Glue could
+    not tell apart."""
     steps, returns, wins = [0, 0], [0.0, 0.0], [0, 0]
     unequal, digests = 0, set()
     with InProcess([ConnectFour], [RLGameTD]) as experiment:

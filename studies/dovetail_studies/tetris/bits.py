@@ -23,9 +23,9 @@ from dovetail_games.bits import popcount
 Array = NDArray[Any]
 
 DIGITS = 6
-"""Of the counters: sums up to 63; no filter has more than 40 entries."""
+"""The binary digits of the counters: sums up to 63; no filter has more than 40 entries."""
 LEFT, UP, RIGHT, DOWN = 1, 2, 3, 4
-"""Directions of loops in ``Network.tables``."""
+"""The directions of loops in ``Network.tables``."""
 
 
 # -- squares ---------------------------------------------------------------------------------------
@@ -33,14 +33,14 @@ LEFT, UP, RIGHT, DOWN = 1, 2, 3, 4
 
 @njit(cache=True, nogil=True)
 def _add(one: int, two: int, three: int) -> tuple[int, int]:
-    """Return the two digits of the sum of three bits, for every bit of words."""
+    """Return the two digits of the sum of three bits, for each bit of the words."""
     either = one ^ two
     return either ^ three, (one & two) | (either & three)
 
 
 @borrowing
 def _masks(entries: Array, mirror: int, row: int, column: int) -> tuple[int, int]:
-    """Return what to turn in a neighbour's word and what to leave of it, by an entry."""
+    """Return the masks by which an entry inverts a neighbour's word and selects from it."""
     row, column = 2 - row if mirror == 2 else row, 2 - column if mirror == 1 else column
     entry = entries[row * 3 + column]
     return -(entry < 0), -(entry != 0)
@@ -50,7 +50,8 @@ def _masks(entries: Array, mirror: int, row: int, column: int) -> tuple[int, int
 def _three(
     word: int, turn_a: int, use_a: int, turn_b: int, use_b: int, turn_c: int, use_c: int
 ) -> tuple[int, int]:
-    """Return the digits of the sum of a filter's column, from the top; bit 1 is the lowest row."""
+    """Return the digits of the sum over a filter's column, from the top; bit 1 is the lowest
+    row."""
     above, here, below = (
         (word >> 2 ^ turn_a) & use_a,
         (word >> 1 ^ turn_b) & use_b,
@@ -71,7 +72,7 @@ def _fired(
     full: int,
     out: Array,
 ) -> None:
-    """Write the cells of columns at which a square filter fires.
+    """Write the cells of a column at which a square filter fires.
 
     Args:
         left, here, right: the columns, and those beside each; bit 1 is the lowest row.
@@ -120,7 +121,7 @@ def _total(words: Array, count: int, sums: Array) -> None:
 
 @borrowing
 def _aside(alive: Array, run: Array, count: int, step: int) -> None:
-    """Move to the next column to the left (-1) or to the right; end where a run ends."""
+    """Move to the next column on the left (-1) or right, ending where a run ends."""
     width = alive.shape[0] // count
     for number in range(width):
         to = number if step < 0 else width - 1 - number
@@ -145,7 +146,7 @@ def _walk(
     full: int,
     sums: Array,
 ) -> None:
-    """Add the cells counted from the cells that fire.
+    """Add the counted cells of runs that start at cells that fire.
 
     Args:
         board: columns; bit 1 is the lowest row.
@@ -219,7 +220,7 @@ def _square(
 
 @borrowing
 def _reach(digits: Array, least: int, full: int) -> None:
-    """Write the positions at which counters are at least ``least``, over their first digit."""
+    """Write the positions at which counters reach ``least`` over their first digit."""
     least = min(max(least, 0), (1 << DIGITS) - 1)
     for at in range(digits.shape[1]):
         above, equal = 0, full
@@ -234,7 +235,7 @@ def _reach(digits: Array, least: int, full: int) -> None:
 def _rows(
     board: Array, count: int, height: int, width: int, numbers: Array, entries: Array, digits: Array
 ) -> None:
-    """Write the rows of every placement that fire, as bits of the first digit."""
+    """Write the rows of each placement that fire, as bits of the first digit."""
     full, least = (1 << height) - 1, numbers[8] + numbers[11]
     digits[:, :count] = 0
     if least > numbers[12]:
@@ -260,7 +261,7 @@ def _rows(
 def _columns(
     board: Array, count: int, height: int, width: int, numbers: Array, entries: Array, out: Array
 ) -> None:
-    """Write the columns of every placement that fire, as bits; bit 0 is the column on the right."""
+    """Write the columns of each placement that fire, as bits; bit 0 is the rightmost column."""
     plus = minus = 0
     for row in range(height):
         plus |= (entries[height - 1 - row] > 0) << (row + 1)
@@ -280,7 +281,7 @@ def _columns(
 
 @njit(cache=True, nogil=True)
 def _middle(fired: int, bias: float) -> float:
-    """Return (least + most) / 2 of the coordinates that fire; see ``reference.middle``."""
+    """Return (least + most) / 2 of the firing coordinates; see ``reference.middle``."""
     gate = 1 if popcount(fired) + bias > 0 else 0
     if fired == 0:
         return 999 * gate / 2
@@ -302,7 +303,7 @@ def _values(
     words: Array,
     out: Array,
 ) -> None:
-    """Write the network's value of every placement.
+    """Write the network's value of each placement.
 
     Args:
         boards: of ``columns.drop_all``, without cells above the board.
@@ -348,7 +349,7 @@ def _valued(
     ends: Array,
     out: Array,
 ) -> int:
-    """Write the network's value of every placement of a piece; return how many there are.
+    """Write the network's value of each placement of a piece; return the number of placements.
 
     Args:
         columns: of the wall before the drop.
@@ -383,7 +384,7 @@ def play(
     reals: Array,
     avoid: bool,
 ) -> tuple[int, int, bool]:
-    """Play one game with a feature network; as ``agent_servers.games.tetris.kernels.play``."""
+    """Play one game with a feature network, as ``agent_servers.games.tetris.kernels.play`` does."""
     columns = np.zeros(width, np.int64)
     state = np.zeros(1, np.uint64)
     state[0] = np.uint64(seed)

@@ -77,7 +77,7 @@ def _run(
     history: list[train.Generation] | None = None,
     checkpoint: Callable[[list[train.Generation]], None] = lambda history: None,
 ) -> None:
-    """Show each generation and save what it learned."""
+    """Show each generation and save its result."""
     if not out.parent.is_dir():
         raise DovetailError(f"cannot write {out}: there is no folder {out.parent}")
     begun = time.monotonic()
@@ -111,7 +111,7 @@ class _Checkpoint(
 
 
 def _resumed(found: RememberedSearch, path: Path) -> list[train.Generation]:
-    """Bring a search to where a checkpoint left it; return what had come of it.
+    """Restore a search to its state at a checkpoint; return the results up to there.
 
     Raises:
         DovetailError: the file is not a checkpoint, or it is one of another search.
@@ -137,7 +137,7 @@ def _resumed(found: RememberedSearch, path: Path) -> list[train.Generation]:
 
 
 def _kept(found: RememberedSearch, history: list[train.Generation]) -> bytes:
-    """Return what ``_resumed`` needs."""
+    """Return the content of a checkpoint for ``_resumed``."""
     generations = [
         _Generation(worth, p.vector.tolist(), p.lines, p.best, p.average, p.pieces)
         for worth, p in zip(found.worths, history, strict=True)
@@ -156,7 +156,7 @@ def _run_search(
     keep: str = "last",
     what: str = "rows",
 ) -> None:
-    """Search, from the checkpoint on if there is one."""
+    """Search, from the checkpoint if there is one."""
     history: list[train.Generation] = []
     told = RememberedSearch(found)
     if checkpoint is not None and checkpoint.exists():
@@ -395,7 +395,7 @@ def _genome(path: Path) -> Genome:
 
 
 def _player(who: str, height: int, width: int, avoid: bool | None) -> games.Player:
-    """Return a published player, hand-made units, or what a file says."""
+    """Return a published player, the hand-made units, or the player of a file."""
     if who in PLAYERS:
         return games.LinearPlayer(PLAYERS[who], avoid is not False)
     board = handmade.PLANES, height, width
@@ -468,7 +468,7 @@ def measure(
 
 
 def _whole(results: games.Array, unit: str) -> str:
-    """Return what the means of whole games would be, where some were cut short."""
+    """Return the estimated means of whole games where some were truncated."""
     values = [float(max(1, each)) for each in results[:, 0]]
     found = censored(values, [not each for each in results[:, 2]], max(values)).mean
     if found is None:

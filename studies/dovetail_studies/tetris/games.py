@@ -1,4 +1,4 @@
-"""Play many games of Tetris to measure a weight vector or a genome."""
+"""Games of Tetris that measure a weight vector or a genome."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class TetrisGame:
     width: int = 10
     pieces: str = PIECES
     most: int = 0
-    """Pieces after which a game is cut short; 0 for never."""
+    """Maximum pieces before a game is truncated; 0 for no limit."""
 
     def numbers(self) -> Array:
-        """Return the numbers of the pieces that come: int64.
+        """Return the numbers of the pieces in play: int64.
 
         Raises:
             DovetailError: there are none, or one is not a piece.
@@ -42,19 +42,19 @@ class TetrisGame:
 
 
 class Player(Protocol):
-    """Something that plays whole games."""
+    """A player of whole games."""
 
     def play(self, game: TetrisGame, seed: np.uint64) -> tuple[int, int, bool]:
-        """Return the rows cleared, the pieces placed, and whether the game came to its end."""
+        """Return the rows cleared, the pieces placed, and true if the game ended."""
 
 
 @dataclass(frozen=True)
 class LinearPlayer:
-    """Plays by a linear evaluation."""
+    """A player with a linear evaluation."""
 
     weights: Weights
     avoid: bool = True
-    """A placement that ends the game is worth minus infinity."""
+    """True to value a placement that ends the game at minus infinity."""
     _array: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -79,12 +79,12 @@ class LinearPlayer:
 
 @dataclass(frozen=True)
 class Networked:
-    """Plays by a feature network for boards of the game's size."""
+    """A player with a feature network for boards of the game's size."""
 
     network: UnitNetwork
     avoid: bool = False
-    """A placement that ends the game is worth minus infinity; not so for the agent, which knows no
-    game."""
+    """True to value a placement that ends the game at minus infinity, which the agent, knowing no
+    game, does not do."""
     _tables: tuple[Array, Array, Array] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ class Networked:
 
 
 def seeds(seed: int, generation: int, games: int) -> Array:
-    """Return seeds of games: uint64; those of another generation are others."""
+    """Return seeds of games: uint64; each generation has its own."""
     return np.random.SeedSequence([seed, generation]).generate_state(games, np.uint64)
 
 
@@ -127,5 +127,5 @@ def play(players: Sequence[Player], game: TetrisGame, seeds: Array, workers: int
 
 
 def sequences_of(count: int) -> str:
-    """Return how many games differ, in words: equal players would play a sequence alike."""
+    """Return the number of distinct games in words; equal players play a sequence alike."""
     return f"not counted; {count:,} sequences of pieces, which the players share"

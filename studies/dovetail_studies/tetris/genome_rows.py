@@ -1,4 +1,5 @@
-"""The runs of the Tetris study: CMA-ES over all genes of six units, with their loops off and on."""
+"""The genome searches of the Tetris study: CMA-ES over all genes of six units, with and without
+their loops."""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ from dovetail_studies.tetris.searches import CMAES
 BOARD = (20, 10)
 UNITS = 6
 LOOP = 26
-"""The gene of a unit that switches its loop (the study, 4.3); below a half it is off."""
+"""The gene that switches a unit's loop (the study, 4.3); below a half it is off."""
 HALF = "half"
-"""A start from genes of 0.5; otherwise it is the solution set by hand."""
+"""A start from genes of 0.5 instead of the solution set by hand."""
 
 SEARCHES: dict[str, dict[str, Any]] = {
     "0": {"sigma": 0.05, "elitist": True, "start": HALF},
@@ -45,19 +46,18 @@ FROM_HAND = (
 
 
 class GenomeSearch(msgspec.Struct, frozen=True):
-    """How a search went: what its genome's file says of it beside the genes."""
+    """The record of a search in its genome's file, beside the genes."""
 
     best: float
-    """Rows of the best candidate met, which the genome is: the mean of the games of its
-    generation."""
+    """The rows of the best candidate found, which the genome is: the mean of its generation's
+    games."""
     curve: list[tuple[float, float]]
-    """For each generation the rows of its best candidate, and the mean of all."""
+    """The rows of each generation's best candidate, and the mean of all."""
     games: int
 
 
 def _silenced(vectors: Any, loops: bool) -> Any:
-    """Return genes within their limits, with the loops of all units switched off unless
-    ``loops``."""
+    """Return genes within their limits, with all units' loops off unless ``loops``."""
     own = np.array(vectors).clip(0, 1)
     if not loops:
         own.reshape(-1, genes(*BOARD))[:, LOOP] = 0.0
@@ -71,7 +71,7 @@ def _player(genome: Any) -> games.Networked:
 def _cmaes(
     name: str, unit: rows.Unit, start: Any, generations: int, pieces: str = PIECES
 ) -> Genome:
-    """Search; return the best candidate met, and how the search went."""
+    """Search; return the best candidate and the record of the search."""
     steps = Steps(name)
     options = {"diagonal": True, "elitist": unit["elitist"], "bounds": (0.0, 1.0)}
     found = CMAES(start, unit["sigma"], unit["population"], unit["seed"], **options)
@@ -115,8 +115,7 @@ def _learn(name: str, unit: rows.Unit, pieces: str = PIECES) -> bytes:
 
 
 def _learned(unit: rows.Unit, pieces: str = PIECES) -> tuple[Any, GenomeSearch]:
-    """Return the genes that a search found, and how it went; from the kept states where these are
-    used."""
+    """Return the genes of a search and its record, from the kept states where these are in use."""
     name = f"{'loops' if unit['loops'] else 'no-loops'}-{unit['seed']}"
     return learned(name, partial(_learn, name, unit, pieces), _read)
 
@@ -215,7 +214,7 @@ def _draw(study: float, note: str, done: rows.Done) -> rows.Drawn:
 
 
 def _curves(study: float, unit: rows.Unit, groups: Mapping[bool, Sequence[rows.Result]]) -> Picture:
-    """Return the best candidate of each generation and the mean of all, and the study's best."""
+    """Return each generation's best candidate and mean, and the study's best."""
     last = unit["generations"]
     panels = []
     for which, name in enumerate(("best candidate", "mean of the candidates")):
@@ -311,7 +310,7 @@ STUDY_BEST: dict[str, tuple[float, str]] = {
         "Why the best has a third of the study's rows, and with loops on twice, is not known. ",
     ),
 }
-"""By run: the rows of its best, 0 for no useful result, and a note."""
+"""The study's best by run: rows, 0 for no useful result, and a note."""
 CODE: Mapping[str, rows.Code] = {
     "run-0": (partial(_units, "0"), _sz, _sz_draw),
     **{

@@ -39,9 +39,9 @@ UNITS = (
     "holes",
     "wells",
 )
-"""Of the hand-made solution, in order; a unit is switched off by a weight of 0."""
+"""The hand-made solution's units in order; a weight of 0 switches one off."""
 LOOPS = "loops"
-"""In the place of a unit: the runs that units count are switched off, all units on."""
+"""The entry that switches off the runs counted by units, with all units on."""
 
 
 def _without(network: UnitNetwork, off: Sequence[str]) -> UnitNetwork:
@@ -72,7 +72,8 @@ OFF: tuple[tuple[str, ...], ...] = (
 
 
 def rows_of(player: games.Player, game: games.TetrisGame, unit: Unit) -> Result:
-    """Play the games of a unit, none of them a game of a training; return rows, and which ended."""
+    """Play a unit's games, none of which is a training game; return rows, and true where a game
+    ended."""
     found = games.play([player], game, games.seeds(1_000_000 + unit["seed"], 0, unit["games"]))[0]
     return {"rows": found[:, 0].tolist(), "ended": found[:, 2].tolist()}
 
@@ -89,7 +90,7 @@ def _fitted(results: Sequence[Result]) -> tuple[list[float], Censored]:
 
 
 def uncut(results: Sequence[Result]) -> tuple[Estimate, int, int]:
-    """Return the mean without the cap, games, and how many were cut.
+    """Return the mean without truncation, the number of games, and how many were truncated.
 
     By maximum likelihood of an exponential law; where that does not fit, the mean of the games,
     with Student's interval over them if none was cut and without one otherwise.
@@ -102,18 +103,19 @@ def uncut(results: Sequence[Result]) -> tuple[Estimate, int, int]:
 
 
 def whole_games(mean: Estimate) -> str:
-    """Return the mean of games that no cap cuts, in words; if all were cut there is only a lower
-    end."""
+    """Return the mean of games without truncation in words; if all were truncated, only a lower
+    bound."""
     return f"at least {mean.low:,.0f}" if math.isinf(mean.value) else interval(mean, 0)
 
 
 def unfitted(results: Sequence[Result]) -> bool:
-    """Return whether the exponential law does not fit."""
+    """Return true if the exponential law does not fit."""
     return _fitted(results)[1].mean is None
 
 
 def law(names: Sequence[str]) -> str:
-    """Return how means were estimated; ``names`` has the lines that the law does not fit."""
+    """Return a note on the estimation of means; ``names`` has the lines that the law does not
+    fit."""
     text = (
         "A mean is the rows of all games divided by the number that ended, as fits games "
         "that end at a constant rate, whether or not some are cut."

@@ -1,4 +1,4 @@
-"""Searches for vectors that do well in noisy trials: cross-entropy, and CMA-ES. Pure: ask, try,
+"""Searches for vectors that do well in noisy trials: cross-entropy and CMA-ES. Pure: ask, try,
 tell.
 
 A search is determined by its settings and the results it received, so a checkpoint stores only
@@ -26,21 +26,21 @@ Noise = Literal["none", "constant", "decreasing"]
 
 
 class Search(Protocol):
-    """Finds better vectors from the results of the last ones."""
+    """A search that improves vectors by the results of its previous ones."""
 
     @property
     def mean(self) -> Array:
-        """The middle of what is asked for next: float64, shape (dimensions,)."""
+        """The centre of the next vectors: float64, shape (dimensions,)."""
 
     def ask(self) -> Array:
         """Return vectors to try: float64, shape (candidates, dimensions)."""
 
     def tell(self, worth: Array) -> None:
-        """Take what each vector of the last ``ask`` was worth; more is better."""
+        """Report the worth of each vector of the last ``ask``; more is better."""
 
 
 def noise(kind: Noise, generation: int, size: float) -> float:
-    """Return the variance that is added after a generation, from 0.
+    """Return the variance added after a generation, counted from 0.
 
     Szita and Lorincz' constant noise is 4 and their decreasing one max(5 - t / 10, 0); here
     ``size`` takes the place of 4 or 5, and the decreasing one also ends after 50 generations.
@@ -55,15 +55,15 @@ def noise(kind: Noise, generation: int, size: float) -> float:
 
 @dataclass
 class CrossEntropy:
-    """Draws from independent normal distributions and moves them to the best of what was drawn."""
+    """Cross-entropy: independent normal distributions that move to the best of their samples."""
 
     mean: Array
-    """float64, shape (dimensions,)."""
+    """The means, float64, shape (dimensions,)."""
     variance: Array
-    """float64, shape (dimensions,)."""
+    """The variances, float64, shape (dimensions,)."""
     population: int
     elite: float
-    """The share of the population that the distribution moves to."""
+    """The share of the population to which the distribution moves."""
     rng: np.random.Generator
     noise: Callable[[int], float] | None = None
     """The variance added after each generation."""
@@ -76,7 +76,7 @@ class CrossEntropy:
         return self._asked
 
     def tell(self, worth: Array) -> None:
-        """Move to the mean and variance of the best; of equals, those asked first."""
+        """Move to the mean and variance of the best; among equals, those asked first."""
         count = max(1, round(self.elite * self.population))
         best = self._asked[np.argsort(-worth, kind="stable")[:count]]
         self.mean = best.mean(0)
@@ -86,13 +86,13 @@ class CrossEntropy:
 
 
 class RememberedSearch:
-    """A search that remembers the results it received, so that an equal search can be restored to
-    the same state."""
+    """A search that remembers its results, so that an equal search can be restored to the same
+    state."""
 
     def __init__(self, search: Search) -> None:
         self.search = search
         self.worths: list[list[float]] = []
-        """The worths of each generation's vectors, in the order in which they were asked for."""
+        """The worths of each generation's vectors in the order of ``ask``."""
 
     @property
     def mean(self) -> Array:
@@ -104,12 +104,12 @@ class RememberedSearch:
         return self.search.ask()
 
     def tell(self, worth: Array) -> None:
-        """Pass on what they were worth, and remember it."""
+        """Pass on the vectors' worths and remember them."""
         self.search.tell(worth)
         self.worths.append(np.asarray(worth, np.float64).tolist())
 
     def replay(self, worths: Sequence[Sequence[float]]) -> None:
-        """Go through generations again, without trying a vector.
+        """Replay recorded generations without trying any vector.
 
         Raises:
             DovetailError: a generation has another number of vectors than this search asks for.
@@ -122,7 +122,7 @@ class RememberedSearch:
 
 
 class _Normal:
-    """Normal numbers of a shape, from a generator of the search's own."""
+    """Normal samples of a shape from a search's own generator."""
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
@@ -132,7 +132,8 @@ class _Normal:
 
 
 class CMAES:
-    """CMA-ES; a vector is ``start + sigma * scales * z``, and z's distribution is learned."""
+    """CMA-ES; a vector is ``start + sigma * scales * z``, where the distribution of z is
+    learned."""
 
     def __init__(
         self,
@@ -146,7 +147,7 @@ class CMAES:
         diagonal: bool = False,
         elitist: bool = False,
     ) -> None:
-        """Begin a search.
+        """Start a search.
 
         Args:
             start: float64, shape (dimensions,).
@@ -188,7 +189,7 @@ class CMAES:
 
     @property
     def mean(self) -> Array:
-        """The distribution's mean, within the bounds."""
+        """The mean of the distribution, within the bounds."""
         return np.asarray(self._search.result.xfavorite, np.float64)
 
     def ask(self) -> Array:

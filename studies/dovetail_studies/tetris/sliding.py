@@ -1,4 +1,4 @@
-"""Compiled games of 2048 by a feature network, with the same network and search as for Tetris."""
+"""Compiled games of 2048 with a feature network, by the same network and search as for Tetris."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ def play(
     filters: Array,
     reals: Array,
 ) -> tuple[int, int, bool]:
-    """Play one game: each move the one after which the network's value is largest, the first of
-    equals.
+    """Play one game; each move maximizes the network's value, the first among equals.
 
     Args:
         rows, columns: of the board.
@@ -74,7 +73,7 @@ def play(
 
 @dataclass(frozen=True)
 class Sliding:
-    """Plays 2048 by a network."""
+    """A player of 2048 with a network."""
 
     network: UnitNetwork
     _tables: tuple[Array, Array, Array] = field(init=False, repr=False)
@@ -83,7 +82,7 @@ class Sliding:
         object.__setattr__(self, "_tables", self.network.tables())
 
     def play(self, game: Any, seed: np.uint64) -> tuple[int, int, bool]:
-        """Play one game; of ``game`` only ``most`` matters, the board is the network's."""
+        """Play one game; of ``game`` only ``most`` is used, and the board is the network's."""
         own = self.network
         found: tuple[int, int, bool] = play(own.rows, own.columns, game.most, seed, *self._tables)
         return found

@@ -101,8 +101,8 @@ def game(
 
 
 def solve(matrix: Array, vector: Array, ridge: float) -> Array:
-    """Return the weights of least squares: (A + ridge * I)^-1 b, or the shortest if A has no
-    inverse.
+    """Return the least-squares weights (A + ridge * I)^-1 b, or the shortest solution if A is
+    singular.
 
     Raises:
         DovetailError: no finite weights come out.

@@ -1,4 +1,4 @@
-"""Train Tetris players: search for weights and genomes, and learn values from games.
+"""Training of Tetris players: searches for weights and genomes, and values learned from games.
 
 Each generator yields its current result after every generation, so that the caller can show and
 save it.
@@ -23,33 +23,33 @@ from dovetail_studies.tetris.sliding import Sliding
 Array = NDArray[Any]
 Vary = Literal["weights", "genome"]
 NOTHING: Array = np.empty(0)
-"""The step sizes of least squares, and its vector in TD."""
+"""The empty array that stands for least squares' step sizes and for TD's vector."""
 LARGEST = 1e9
-"""A weight beyond this means that learning diverged."""
+"""The absolute value of a weight beyond which learning has diverged."""
 TEST = 1 << 20
-"""Generations from this number on are those whose games try what has been learned."""
+"""The first number of generations whose games test the learned vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """The results of a generation."""
+    """The results of one generation."""
 
     generation: int
-    """From 1."""
+    """The generation's number, from 1."""
     vector: Array
     """The vector learned so far."""
     lines: float
-    """Mean rows a game of that vector; in 2048 its score."""
+    """The mean rows per game of that vector; in 2048, its mean score."""
     best: float
-    """Mean rows a game of the generation's best candidate; of least squares and TD the same as
-    ``lines``."""
+    """The mean rows per game of the generation's best candidate; for least squares and TD, the same
+    as ``lines``."""
     average: float
-    """Mean over all candidates."""
+    """The mean over all candidates."""
     pieces: int
-    """Placed in this generation."""
+    """The pieces placed in this generation."""
 
     def text(self, what: str = "rows") -> str:
-        """Return a line for people; ``what`` is earned.
+        """Return a line of progress.
 
         >>> Generation(3, np.zeros(2), 12.0, 30.5, 8.25, 4000).text()
         'generation 3: 12.0 rows a game; candidates 8.2 on average, 30.5 the best; 4000 pieces'
@@ -61,22 +61,22 @@ class Generation:
         )
 
     def record(self) -> list[float]:
-        """Return what is kept in a file: rows of the vector, of the average and of the best
+        """Return a record for a file: rows of the vector, of the average and of the best
         candidate."""
         return [round(self.lines, 2), round(self.average, 2), round(self.best, 2)]
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """How candidates are tried: all of a generation play the same games, and each generation
-    others."""
+    """The trials of candidates: all of a generation play the same games, each generation different
+    ones."""
 
     game: games.TetrisGame
     seed: int
     each: int
-    """Games of each candidate."""
+    """The number of games of each candidate."""
     final: int
-    """Games of what has been learned, after each generation."""
+    """The number of games that test the learned vector after each generation."""
     workers: int = 1
 
 
@@ -120,7 +120,7 @@ def search(
 
 
 def linear(features: Features, avoid: bool = True) -> Callable[[Array], games.Player]:
-    """Return what a vector of weights plays like."""
+    """Return the player of a weight vector."""
 
     def player(vector: Array) -> games.Player:
         return games.LinearPlayer(Weights(1, features, vector.tolist()), avoid)
@@ -132,8 +132,8 @@ def linear(features: Features, avoid: bool = True) -> Callable[[Array], games.Pl
 
 
 def resized(network: UnitNetwork, rows: int) -> UnitNetwork:
-    """Return the network for a board of another height: a column's filter gains or loses entries on
-    top.
+    """Return the network for a board of another height: columns of filters gain or lose entries at
+    the top.
 
     Raises:
         DovetailError: an entry that would be lost is not 0.
@@ -152,15 +152,15 @@ def resized(network: UnitNetwork, rows: int) -> UnitNetwork:
 
 
 def start_of(network: UnitNetwork, vary: Vary) -> Array:
-    """Return the vector that stands for a network: its units' weights, or all genes."""
+    """Return the vector of a network: its units' weights, or all genes."""
     if vary == "weights":
         return np.array([unit.weight for unit in network.units])
     return encode(network)
 
 
 def network_of(vector: Array, network: UnitNetwork, vary: Vary) -> UnitNetwork:
-    """Return the network of a vector, on the board and with the units (if only weights vary) of
-    another."""
+    """Return the network of a vector, with another network's board and, if only weights vary, its
+    units."""
     if vary == "weights":
         units = zip(network.units, vector.clip(-20, 20).tolist(), strict=True)
         return replace(network, units=tuple(replace(unit, weight=weight) for unit, weight in units))
@@ -168,17 +168,17 @@ def network_of(vector: Array, network: UnitNetwork, vary: Vary) -> UnitNetwork:
 
 
 def networked(network: UnitNetwork, vary: Vary) -> Callable[[Array], games.Player]:
-    """Return what a vector plays like."""
+    """Return the player of a vector."""
     return lambda vector: games.Networked(network_of(vector, network, vary))
 
 
 def sliding(network: UnitNetwork) -> Callable[[Array], games.Player]:
-    """Return what genes play like in 2048."""
+    """Return the player of genes in 2048."""
     return lambda vector: Sliding(network_of(vector, network, "genome"))
 
 
 def gentle(units: int, rows: int, columns: int) -> Array:
-    """Return scales for genes that let a network survive its first generation (the study, 7.1).
+    """Return scales for genes under which a network survives its first generation (the study, 7.1).
 
     Biases and weights, which the genes stretch forty times, get a tenth of the standard deviation,
     and the genes of choices a half.
@@ -194,7 +194,7 @@ def gentle(units: int, rows: int, columns: int) -> Array:
 
 
 def first_weights(features: Features, width: int) -> Array:
-    """Return an initial value that keeps the wall low and free of holes: -1 per row of height, -10
+    """Return an initial value that keeps the wall low and without holes: -1 per row of height, -10
     per hole.
 
     With weights of 0 a game ends before a row is cleared, and nothing is learned.
@@ -211,7 +211,7 @@ def first_weights(features: Features, width: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """How a value is learned; see ``temporal``."""
+    """The settings of a learned value; see ``temporal``."""
 
     features: Features
     trace: float
@@ -219,7 +219,7 @@ class Value:
     avoid: bool = True
 
     def player(self, vector: Array) -> games.Player:
-        """Return the player that follows a value."""
+        """Return the player that uses a value."""
         return games.LinearPlayer(self.weights(vector), self.avoid)
 
     def weights(
@@ -255,8 +255,7 @@ def least_squares(
 
 
 def scales(features: Features, start: Array, trials: Trials) -> Array:
-    """Return the root mean square of each feature in games of a value, at least 1 a feature:
-    float64.
+    """Return the root mean square of each feature in games of a value, at least 1: float64.
 
     TD divides its step by the square, as if each feature had been divided by it.
     """
@@ -314,7 +313,7 @@ def _played(
     matrix: Array,
     vector: Array,
 ) -> tuple[float, int]:
-    """Play the games of a generation, from which is learned; return mean rows and pieces."""
+    """Play the training games of a generation; return mean rows and pieces."""
     game, numbers = trials.game, trials.game.numbers()
     lines, pieces = [], 0
     for seed in games.seeds(trials.seed, generation, trials.each):
