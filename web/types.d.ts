@@ -212,6 +212,8 @@ interface State {
   facing: { of: string; turned: boolean };
   /** When the person last decided. */
   decided: number;
+  /** Whether choices of this game have arrow keys. */
+  arrows: boolean;
 }
 interface Replay {
   game: Game & Ending;

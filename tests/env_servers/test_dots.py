@@ -308,7 +308,7 @@ def test_scene() -> None:
     for seat, line in ((0, 0), (1, 2), (0, 4), (1, 5)):
         game.step({seat: line})
     scene = game.scene(1)
-    assert (scene.width, scene.height, scene.caption) == (2, 1, "boxes: A 0, B 1")
+    assert (scene.width, scene.height, [each.score for each in scene.seats]) == (2, 1, [0, 1])
     # Two boxes, then the lines: two above, two below, three upright.
     assert [cell.kind for cell in scene.cells] == ["box"] * 2 + ["edge"] * 7 + ["dot"] * 6
     middles = [(cell.x + cell.width / 2, cell.y + cell.height / 2) for cell in scene.cells[2:9]]

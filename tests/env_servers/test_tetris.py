@@ -295,3 +295,19 @@ def test_text() -> None:
         "        X       X         XXX        X",
         "    0+XXX     5+XX     10+X      15+ X",
     ]
+
+
+@pytest.mark.parametrize(("height", "size"), [(20, (15, 20)), (9, (20, 9)), (8, (30, 8))])
+def test_the_picture_has_one_size_whatever_piece_comes(height: int, size: tuple[int, int]) -> None:
+    game = Tetris(Configuration(height=height))
+    turn, seen = game.start(4), set()
+    while turn.to_act:
+        scene = game.scene(0)
+        assert (scene.width, scene.height) == size
+        assert all(each.x >= 0 and each.x + each.width <= size[0] for each in scene.cells)
+        assert all(each.y >= 0 and each.y + each.height <= size[1] for each in scene.cells)
+        seen.add(PIECES[game.board.piece])
+        turn = game.step({0: next(iter(turn.seats[0].legal))})
+    assert len(seen) > 2
+    scene = game.scene(0)
+    assert (scene.width, scene.height) == size

@@ -1,4 +1,4 @@
-"""Every game, played to its end by clicking, looked at as a picture, and replayed."""
+"""How soon a click is answered, and the links and pictures of a position."""
 
 from __future__ import annotations
 
@@ -15,15 +15,6 @@ from tests.web.pictures import play
 from .conftest import Served
 from .playing import begin, play_on
 
-GAMES = {
-    "amazons": ({"rows": "5", "columns": "5"}, "random"),
-    "rlgame": ({"size": "6", "pawns": "4"}, "random"),
-    "dots": ({}, "random"),
-    "dominion": ({"victory_pile": "1"}, "dominion-money"),
-    "tetris": ({"height": "8"}, ""),
-    "2048": ({"rows": "3", "columns": "3"}, ""),
-}
-
 SLOW = """
 const { fetch } = window;
 window.fetch = async (...given) => {
@@ -32,23 +23,6 @@ window.fetch = async (...given) => {
 };
 """
 """Positions come late, as over a slow network."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("game", GAMES)
-def test_every_game_can_be_played_by_clicking(page: Any, served: Served, game: str) -> None:
-    options, opponent = GAMES[game]
-    begin(page, served.url, game, opponent, **options)
-    made = play_on(page)
-    assert made > 5
-    assert "The game is over" in page.inner_text("#status")
-    shown = page.text_content("#text")
-    number = re.findall(r'href="(/replay/\d+)"', httpx.get(f"{served.url}replay").text)[0]
-    page.goto(served.url.rstrip("/") + number)
-    page.wait_for_selector("#log li")
-    page.keyboard.press("End")
-    page.wait_for_selector("#status:has-text('The game is over')")
-    assert page.text_content("#text") == shown
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Every game by keyboard, from Tab on; and that what a script reads is written somewhere."""
+"""Arrow keys on the board; and that what a script reads is written somewhere."""
 
 from __future__ import annotations
 
@@ -32,30 +32,6 @@ def started(page: Any, served: Served, game: str) -> None:
     served.offers(game)
     begin(page, served.url, game, "" if game in ALONE else "random")
     tab(page)
-
-
-@pytest.mark.parametrize(
-    "game", ["connect_four", "amazons", "rlgame", "dots", "dominion", "tetris", "2048"]
-)
-def test_a_game_is_played_by_keyboard_alone(page: Any, served: Served, game: str) -> None:
-    started(page, served, game)
-    for _ in range(4):
-        number = page.get_attribute("#game", "data-number")
-        for _ in range(12):  # the parts of a choice
-            tab(page)
-            page.keyboard.press("Enter")
-            state = page.evaluate(
-                "([number]) => [document.getElementById('game').dataset.waiting,"
-                " document.getElementById('game').dataset.number !== number]",
-                [number],
-            )
-            if state != ["true", False]:
-                break
-        page.wait_for_selector(
-            f"#game[data-waiting=true]:not([data-number='{number}']), #game[data-over=true]"
-        )
-        if page.get_attribute("#game", "data-over") == "true":
-            break
 
 
 @pytest.mark.parametrize("game", ["connect_four", "dots", "amazons"])

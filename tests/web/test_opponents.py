@@ -21,8 +21,25 @@ TRAINED = [
 ]
 
 
-@pytest.mark.parametrize(("game", "seat", "player"), TRAINED)
-def test_a_trained_player_knows_its_game(game: str, seat: int, player: Player) -> None:
+OTHER: dict[str, Any] = {
+    **{"four": 0.3, "tiles": 4, "rewards": "boxes", "first": 1, "loss": "simultaneous"},
+    **{"base_pawns": False, "max_moves": 150},
+}
+
+
+@pytest.mark.parametrize(
+    ("game", "seat", "player", "changed"),
+    [
+        (*each, changed)
+        for each in TRAINED
+        for changed in (False, True)[: 1 + bool(each[2].despite)]
+    ],
+)
+def test_a_trained_player_knows_its_game(
+    game: str, seat: int, player: Player, changed: bool
+) -> None:
+    """Also with the options that are said to change nothing of what it knows."""
+    options = {each: OTHER[each] for each in player.despite} if changed else {}
     place = InProcess([game], ["random", player.name])
     experiment = place.experiment()
     random = experiment.create("random", seed=1)
@@ -35,7 +52,14 @@ def test_a_trained_player_knows_its_game(game: str, seat: int, player: Player) -
     else:
         seats[seat] = trained
     (episode,) = experiment.run(
-        game, seats, episodes=1, seed=3, mode="evaluate", lookahead=True, max_turns=200
+        game,
+        seats,
+        configuration=options,
+        episodes=1,
+        seed=3,
+        mode="evaluate",
+        lookahead=True,
+        max_turns=200,
     )
     assert episode.reason in ("terminated", "truncated")
     if game != "2048":
@@ -44,10 +68,11 @@ def test_a_trained_player_knows_its_game(game: str, seat: int, player: Player) -
 
 def test_a_trained_player_is_not_taken_for_a_board_that_it_does_not_know() -> None:
     agents: dict[str, Any] = {"td": {}, "mcts": {}}
-    usual, other = (opponent("rlgame", "strong", agents, usual=each) for each in (True, False))
-    assert usual is not None
-    assert other is not None
-    assert (usual.trained, other.name) == (("rlgame-white", "rlgame-black"), "mcts")
+    options: tuple[tuple[str, ...], ...] = ((), ("first", "loss"), ("size",), ("first", "size"))
+    found = [opponent("rlgame", "strong", agents, each) for each in options]
+    states = ("rlgame-white", "rlgame-black")
+    assert [each and each.trained for each in found] == [states, states, (), ()]
+    assert [each and each.name for each in found] == ["td", "td", "mcts", "mcts"]
     assert levels("rlgame", agents)["strong"] == "td, trained"
     assert list(levels("rlgame", agents)) == list(LEVELS)
 

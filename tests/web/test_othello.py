@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,7 +15,7 @@ from tests.clients.building import BUILD, CLIENTS, build, program
 from tests.experiments.test_drawing import OTHELLO
 
 from .conftest import Served
-from .playing import begin, play_on
+from .playing import WAYS, begin, play_on, replayed, whole
 from .test_one_screen import SIZES, stands
 
 SAME = ("width", "height", "pieces", "palette", "lines")
@@ -23,34 +24,40 @@ SAME = ("width", "height", "pieces", "palette", "lines")
 pytestmark = pytest.mark.clients
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(BUILD)
-def test_othello_is_played_by_clicking(page: Any, served: Served) -> None:
+@pytest.fixture(scope="module")
+def connected(served: Served) -> Iterator[Served]:
+    """Connect the game's program to a page."""
     build("typescript")
     env = {**os.environ, "DOVETAIL_BROKER": served.broker}
     line = program("typescript", "environment")
     with subprocess.Popen(line, cwd=CLIENTS / "typescript", env=env) as environment:
         try:
             served.offers("othello")
-            begin(page, served.url, "othello")
-            assert page.locator(".target").count() == 4
-            for width, height in SIZES:
-                page.set_viewport_size({"width": width, "height": height})
-                stands(page, "othello", (width, height))
-            link = page.locator("#here").get_attribute("href").partition("?")[0]
-            first = httpx.get(f"{served.url.rstrip('/')}{link}/turn/0").json()["scene"]
-            kept = json.loads(OTHELLO.read_text())[0]
-            assert [first[each] for each in SAME] == [kept[each] for each in SAME]
-            assert play_on(page) > 20
-            assert "The game is over" in page.inner_text("#status")
-            shown = page.text_content("#text")
-            # The program plays the replay, too: the game is not installed here.
-            number = re.findall(r'href="(/replay/\d+)"', httpx.get(f"{served.url}replay").text)[0]
-            page.goto(served.url.rstrip("/") + number)
-            page.wait_for_selector("#log li")
-            assert page.locator("#board .piece").count() == 4
-            page.keyboard.press("End")
-            page.wait_for_selector("#status:has-text('The game is over')")
-            assert page.text_content("#text") == shown
+            yield served
         finally:
             environment.terminate()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(BUILD)
+@pytest.mark.parametrize("name", WAYS)
+def test_a_whole_game_of_othello_looks_as_it_did(
+    chromium: Any, connected: Served, tmp_path: Path, name: str
+) -> None:
+    whole(chromium, connected.url, tmp_path, name, "othello", "random")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(BUILD)
+def test_othello_is_played_by_clicking(page: Any, connected: Served) -> None:
+    begin(page, connected.url, "othello")
+    assert page.locator(".target").count() == 4
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        stands(page, "othello", (width, height))
+    link = page.locator("#here").get_attribute("href").partition("?")[0]
+    first = httpx.get(f"{connected.url.rstrip('/')}{link}/turn/0").json()["scene"]
+    kept = json.loads(OTHELLO.read_text())[0]
+    assert [first[each] for each in SAME] == [kept[each] for each in SAME]
+    assert play_on(page) > 20
+    replayed(page, connected.url)  # by the program: the game is not installed here

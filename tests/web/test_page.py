@@ -50,7 +50,7 @@ def test_a_game_played_by_keyboard_and_by_name(page: Any, url: str) -> None:
     page.keyboard.press("ArrowRight")
     assert "column b" in (page.locator(":focus").get_attribute("aria-label") or "")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#log [data-turn='1'][aria-label$='Person 1: column b']")
+    page.wait_for_selector("#log [data-turn='1'][aria-label$='You: column b']")
     page.wait_for_selector("#game[data-waiting=true]")
     page.wait_for_selector(".target:focus", state="attached")  # one need not go to the board again
     page.fill("#move", "nowhere")

@@ -95,7 +95,7 @@ def test_resigning_and_playing_again_from_the_other_seat(page: Any, url: str) ->
     page.click("#resign")
     page.click("#ask-resign [value=yes]")
     page.wait_for_selector("#game[data-over=true]")
-    assert "Person 1" in page.inner_text("#status")
+    assert "You resigned" in page.inner_text("#status")
     assert "resigned" in page.inner_text("#status")
     page.click("#again")
     page.wait_for_selector("#seats li:nth-child(2):has-text('you')")
@@ -283,10 +283,10 @@ def test_choices_with_equal_parts_and_such_that_go_on(
             assert offered() == ["jump (stop here)"]
             assert page.locator(".target[aria-label^='d,']").count() == 1
             page.click("#buttons button")
-            page.wait_for_selector("#log [data-turn='1'][aria-label$='Person 1: jump']")
+            page.wait_for_selector("#log [data-turn='1'][aria-label$='You: jump']")
             page.wait_for_selector("#game[data-waiting=true]")
             page.click("text=pass")
-            page.wait_for_selector("#log [data-turn='2'][aria-label$='Person 1: pass']")
+            page.wait_for_selector("#log [data-turn='2'][aria-label$='You: pass']")
         finally:
             program.terminate()
 

@@ -37,6 +37,7 @@ from dovetail_web.hub import Hub
 from dovetail_web.positions import encode, picture
 from dovetail_web.routes import Route
 from dovetail_web.sessions import Sessions
+from dovetail_web.showcase import GAMES as SHOWCASE
 from dovetail_web.static_files import StaticFiles
 from dovetail_web.tables import RULES, Plan, Sitter, Table
 from dovetail_web.writing import WritePages
@@ -46,6 +47,8 @@ log = logging.getLogger("dovetail.web")
 HERE = Path(__file__).parent
 LONGEST_TITLE = 24
 """Maximum characters before the colon of a description for them to be the game's title."""
+LONGEST_ABOUT = 75
+"""Maximum characters of a description on a tile, if it has several clauses."""
 LEVEL = "level:"
 """The prefix of a form's value that names a strength instead of an agent."""
 MOST_SEATS = 16
@@ -132,7 +135,7 @@ class Page:
         }
 
     def routes(self) -> list[Route | WebSocketRoute | Mount]:
-        """Return them."""
+        """Return the routes."""
         play = [
             Route("/play", self.choose),
             # A name may have slashes, such as ALE/Pong-v5.
@@ -169,7 +172,7 @@ class Page:
 
     def shown(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
         """Return a page rendered from a template."""
-        path = request.url.path
+        path = request.url.path.replace("/operator", "/arena")
         here = next((each for each in self._tabs if each == path[: len(each)] != "/"), "/")
         text = self._templates.get_template(f"{name}.html").render(
             csrf=self._sessions.stamp(request), tabs=self._tabs, here=here, **values
@@ -196,13 +199,17 @@ class Page:
             {
                 "name": name,
                 "title": self._title(name),
-                "about": _sentence(each.get("description", "").rpartition(": ")[2]),
+                "about": _brief(each.get("description", "").rpartition(": ")[2]),
                 "alone": (each.get("seats") or [2])[0] == 1,
                 "levels": opponents.levels(name, agents),
             }
             for name, each in offers.items()
         ]
-        found = {"tiles": tiles if self._plays else [], "plays": self._plays}
+        found = {
+            "tiles": tiles if self._plays else [],
+            "plays": self._plays,
+            "shown": SHOWCASE[0][0] if self.hub.showcase else "",
+        }
         text = problem or self.hub.problem
         return self.shown(request, "home", 400 if problem else 200, problem=text, **found)
 
@@ -322,6 +329,7 @@ class Page:
             rules=forms.fields(RULES),
             agents={name: forms.fields(each) for name, each in agents.items()},
             title=self._title(offer["name"]),
+            about=_sentence(self._said(offer["name"]).rpartition(": ")[2]),
             levels=opponents.levels(offer["name"], agents),
             opponent=self._usual(offer["name"], agents),
             patience=PATIENCE,
@@ -359,9 +367,9 @@ class Page:
                     )
                     seats.append(Sitter("person", name[:LONGEST_NAME]))
                 elif who.startswith(LEVEL):
-                    usual = not forms.read(parameters, options)
                     level = who.removeprefix(LEVEL)
-                    found = opponents.opponent(offer["name"], level, fitting, usual=usual)
+                    changed = forms.read(parameters, options)
+                    found = opponents.opponent(offer["name"], level, fitting, changed)
                     if found is None:
                         raise DovetailError(f"Seat {number + 1}: no such player is connected")
                     seats.append(found)
@@ -446,6 +454,8 @@ class Page:
                 found = await asyncio.to_thread(replays.listed, self._records())
         except (DovetailError, OSError) as error:
             raise HTTPException(500, f"The journal cannot be read: {error}") from None
+        for each in found:
+            each["title"] = self._title(each["environment"])
         return self.shown(request, "replays", episodes=found, most=replays.MOST_LISTED)
 
     async def replay(self, request: Request) -> Response:
@@ -536,6 +546,14 @@ def _plot(chart: Any) -> Markup:
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
+
+
+def _brief(text: str) -> str:
+    """Return the part of a description that a tile has room for, ending where a clause does."""
+    text = _sentence(text)
+    while len(text) > LONGEST_ABOUT and "; " in text:
+        text = f"{text.rpartition('; ')[0]}."
+    return text
 
 
 def _under(start: str, given: dict[str, str]) -> dict[str, str]:

@@ -87,6 +87,8 @@ class Hub:
         self.visited = -math.inf
         """The monotonic time at which a browser last showed games in progress."""
         self.games: OrderedDict[int, Game] = OrderedDict()
+        self.showcase = False
+        """True if games are played to be looked at."""
         self.people = People(self)
         self.chairs: Chairs | None = None
         self.leaders: Callable[[str], bytes] = lambda ladder: b"null"

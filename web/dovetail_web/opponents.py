@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -24,6 +24,13 @@ class Player:
     parameters: dict[str, Any] = field(default_factory=dict)
     trained: tuple[str, ...] = ()
     """The names of its states by seat, for the game without options."""
+    despite: tuple[str, ...] = ()
+    """The game's options with which its states can still be used."""
+
+    @property
+    def called(self) -> str:
+        """Return its name for visitors."""
+        return self.name + " (trained)" * bool(self.trained)
 
 
 QUICK = Player("mcts", {"simulations": 150, "seconds": 1.0})
@@ -35,7 +42,7 @@ GENERAL: dict[str, Sequence[Player]] = {
 }
 """Players by level for a game without its own; the first one connected is used."""
 SPECIAL: dict[str, dict[str, Sequence[Player]]] = {
-    "2048": {"strong": [Player("ntuple-2048", {"plies": 2}, ("2048",))]},
+    "2048": {"strong": [Player("ntuple-2048", {"plies": 2}, ("2048",), ("four", "tiles"))]},
     "amazons": {"strong": [Player("amazons-player")]},
     "connect_four": {
         "medium": [Player("alpha-beta", {"depth": 4})],
@@ -48,15 +55,23 @@ SPECIAL: dict[str, dict[str, Sequence[Player]]] = {
     },
     "dots": {
         "medium": [Player("alpha-beta", {"depth": 3})],
-        "strong": [Player("dots-player", trained=("dots",))],
+        "strong": [Player("dots-player", trained=("dots",), despite=("rewards",))],
     },
-    "rlgame": {"strong": [Player("td", trained=("rlgame-white", "rlgame-black"))]},
+    "rlgame": {
+        "strong": [
+            Player(
+                "td",
+                trained=("rlgame-white", "rlgame-black"),
+                despite=("first", "loss", "base_pawns", "max_moves"),
+            )
+        ]
+    },
     "tetris": {"strong": [Player("tetris-player")]},
 }
 
 
 def opponent(
-    game: str, level: str, agents: Mapping[str, Any], *, usual: bool = True
+    game: str, level: str, agents: Mapping[str, Any], options: Collection[str] = ()
 ) -> Sitter | None:
     """Return the opponent at a level; None if no agent for it is connected.
 
@@ -64,14 +79,14 @@ def opponent(
         game: the name of the game.
         level: one of ``LEVELS``.
         agents: the connected agents, by name.
-        usual: whether the game has no options set, so that trained states fit.
+        options: the game's options that are set; trained states may not fit with them.
 
     >>> opponent("chess", "easy", {"random": {}})
     Sitter(kind='agent', name='random', parameters={}, level='easy', trained=(), peer='')
     """
     known = [*SPECIAL.get(game, {}).get(level, ()), *GENERAL.get(level, ())]
     for each in known:
-        if each.name in agents and (usual or not each.trained):
+        if each.name in agents and not (each.trained and set(options) - set(each.despite)):
             return Sitter("agent", each.name, each.parameters, level, each.trained)
     return None
 

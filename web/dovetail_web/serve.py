@@ -74,6 +74,7 @@ def serve(
         ready: called with the page's URL once it is served.
     """
     hub = Hub(address, token, START if arena is None else f"`{command('arena', arena.name)}`")
+    hub.showcase = showcase
     hub.start()
     # Behind a password the page may be asked for under any name that leads here.
     hosts = (*LOCAL, *names) if password is None else ()

@@ -9,18 +9,29 @@ from typing import Any
 
 from dovetail.client.client import Experiment
 from dovetail.protocol.errors import DovetailError
+from dovetail_web.opponents import Player, state
 from dovetail_web.tables import SHOWN
 
 PACE = 1.6
 """Seconds between two turns of a game."""
+OPENING = 8
+QUICK = 0.25
+"""Seconds between its first turns, so that a visitor soon sees more than an empty board."""
+HEAD_START = 0.7
+"""Seconds between the starts of two games; the first one is shown large."""
 REST = 6
 """The time for which an end is shown, in turns."""
 AGAIN = 2.0
-Player = tuple[str, dict[str, Any]]
 GAMES: tuple[tuple[str, tuple[Player, ...]], ...] = (
-    ("connect_four", (("mcts", {"simulations": 200}), ("alpha-beta", {"depth": 5}))),
-    ("dots", (("mcts", {"simulations": 100}), ("alpha-beta", {"depth": 3}))),
-    ("2048", (("mcts", {"simulations": 40, "seconds": 0.5}),)),
+    (
+        "connect_four",
+        (Player("td", trained=("connect_four",)), Player("alpha-beta", {"depth": 5})),
+    ),
+    ("2048", (Player("ntuple-2048", {"plies": 1}, ("2048",)),)),
+    (
+        "dots",
+        (Player("dots-player", trained=("dots",)), Player("mcts", {"simulations": 200})),
+    ),
 )
 """The games and their players; none has rules to compile, which would delay a visitor's game."""
 
@@ -52,7 +63,9 @@ class Showcase:
             each.join(2)
 
     def _run(self, seed: int) -> None:
-        while not self._stop.wait(AGAIN):
+        pause = HEAD_START * (1 + seed)
+        while not self._stop.wait(pause):
+            pause = AGAIN
             if self._watched():
                 with contextlib.suppress(DovetailError):  # a broker that is gone is said elsewhere
                     self._play(seed)
@@ -60,7 +73,7 @@ class Showcase:
     def _play(self, seed: int) -> None:
         with Experiment.connect(self._address, token=self._token) as client:
             shown = _Shown(client, *GAMES[seed], seed)
-            while self._watched() and not self._stop.wait(PACE):
+            while self._watched() and not self._stop.wait(shown.pause):
                 shown.step()
 
 
@@ -74,6 +87,12 @@ class _Shown:
         self._agents: list[Any] = []
         self._run: Any = None
         self._rest = 0
+        self._turns = 0
+
+    @property
+    def pause(self) -> float:
+        """Return the seconds until its next turn."""
+        return QUICK if self._turns < OPENING else PACE
 
     def step(self) -> None:
         """Play a turn, or start the next game."""
@@ -83,7 +102,9 @@ class _Shown:
         try:
             if self._run is None:
                 self._begin()
-            elif not self._run.step().to_act:
+            elif self._run.step().to_act:
+                self._turns += 1
+            else:
                 self._run, self._rest, self._seed = None, REST, self._seed + 101
         except DovetailError:  # the game or an agent is not connected yet
             self._run, self._rest = None, REST
@@ -91,8 +112,13 @@ class _Shown:
     def _begin(self) -> None:
         if not self._agents:
             self._agents = [
-                self._client.create(name, seed=self._seed + place, parameters=parameters)
-                for place, (name, parameters) in enumerate(self._players)
+                self._client.create(
+                    each.name,
+                    seed=self._seed + place,
+                    parameters=each.parameters,
+                    state=state(each.trained[0]) if each.trained else None,
+                )
+                for place, each in enumerate(self._players)
             ]
         self._run = self._client.run(
             self._game,
@@ -101,7 +127,8 @@ class _Shown:
             mode="evaluate",
             lookahead=True,
             stepwise=True,
-            names=[name for name, _ in self._players],
+            names=[each.called for each in self._players],
             label=SHOWN,
         )
         self._run.start()
+        self._turns = 0

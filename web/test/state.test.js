@@ -105,6 +105,20 @@ test("the bar names who thinks, and for how long", () => {
   assert.equal(clocks(state, 22_000).text, "for 12 s of at most 60 s");
 });
 
+test("who gave no name is called You, and one's own time is not counted without a clock", () => {
+  const mine = { number: 1, turn: 0, seat: 0, scene: null, text: "", problem: "", at: 0 };
+  const names = ["Person 1", "Person 2"];
+  const state = hear(table(), { names, position: position(0), mine, waiting: true, seat: 0 });
+  assert.deepEqual(
+    seats(state, 0).map(({ name }) => name),
+    ["You", "Person 2"],
+  );
+  assert.equal(clocks(state, 30_000).text, "");
+  const resigned = { outcome: [-1, 1], reason: "terminated", blame: 0, message: "" };
+  const ended = hear(state, { names, game: game({ over: true, result: resigned }), seat: 0 });
+  assert.equal(end(ended, null)?.reason, "You resigned.");
+});
+
 test("the end names the winner and the game's reason", () => {
   const scene = { reason: "four in a row, a1 to a4" };
   const over = {

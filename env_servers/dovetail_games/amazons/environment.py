@@ -43,7 +43,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Amazons(BoardGame[Configuration, AmazonsBoard]):
-    """Amazons: two seats move queens that shoot arrows; a seat that cannot move loses.
+    """Amazons: move queens that shoot arrows; the side that cannot move loses.
 
     Observation: uint8, shape (3, rows, columns): the seat's own amazons, the opponent's, arrows;
     with ``action = "steps"`` a fourth plane has the amazon that must shoot. Actions: see ``rules``.

@@ -35,7 +35,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ConnectFour(BoardGame[Configuration, ConnectFourBoard]):
-    """Connect Four: two seats drop discs in turn; four in a row win.
+    """Connect Four: drop discs in turn; four in a row win.
 
     Observation: uint8, shape (2, rows, columns), row 0 at the bottom; plane 0 has the seat's own
     discs, plane 1 the opponent's.  Actions: column numbers.  Rewards: 1 for the winner and -1 for

@@ -45,7 +45,7 @@ MANY = 1_000
 
 
 class Dominion(ArrayGame[Configuration]):
-    """Dominion: two to four seats buy cards from a common supply for their decks; most points win.
+    """Dominion: buy cards from a common supply to build a deck; most points win.
 
     Observation: int16, shape (n,), the counts that ``layout`` names: own hand, deck, discards and
     cards in play, supply, trash, the known cards of the others, and the state of the turn.

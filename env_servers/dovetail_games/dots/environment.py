@@ -33,8 +33,8 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Dots(BoardGame[Configuration, DotsBoard]):
-    """Dots and boxes: two seats draw lines in turn; a seat that completes a box owns it and draws
-    again; most boxes win.
+    """Dots and boxes: draw lines in turn; the fourth side of a box takes it and draws again; most
+    boxes win.
 
     Observation: uint8, shape (lines + 2 boxes + 1,): flags for lines drawn, own boxes and the
     opponent's boxes, and whether the seat is to draw.  Actions: line numbers, see ``rules``.  The
@@ -234,7 +234,6 @@ class Dots(BoardGame[Configuration, DotsBoard]):
             cells,
             pieces,
             choices=choices,
-            caption=f"boxes: A {board.scores[0]}, B {board.scores[1]}",
             seats=[Seated("A", float(board.scores[0])), Seated("B", float(board.scores[1]))],
             marks=[] if board.last is None else [Mark("last", [shape.boxes + board.last])],
             moved="" if board.last is None else self.describe(board.last),

@@ -45,8 +45,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Game2048(ArrayGame[Configuration]):
-    """2048: one seat slides tiles until none moves; two equal tiles merge into one of twice the
-    value.
+    """2048: slide tiles until none moves; two equal tiles merge into one of twice the value.
 
     Observation: uint8, shape (rows, columns), the tiles' exponents (0 is free); or, as an option,
     uint8 planes, shape (exponents, rows, columns), plane 0 for free squares.  Actions: 0 up, 1
@@ -242,7 +241,6 @@ class Game2048(ArrayGame[Configuration]):
             cells + sides,
             pieces,
             choices=choices,
-            caption=f"score {self.board.score}",
             seats=[Seated("Player", float(self.board.score))],
             marks=[Mark("last", new)] if new else [],
             moved="" if self._moved is None else MOVES[self._moved],

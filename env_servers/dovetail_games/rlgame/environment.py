@@ -60,8 +60,8 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RLGame(BoardGame[Configuration, RLGameBoard]):
-    """RLGame: two seats race pawns from base to base; pawns that cannot move are lost, and the
-    first to enter wins.
+    """RLGame: race pawns to the other base; the first to enter wins, and pawns that cannot move are
+    lost.
 
     Observation: uint8, shape (2 (n² - 2a² + 5),), the study's binary inputs: flags of either
     player's pawns on each square outside the bases, four flags each for the share of pawns in base,
@@ -281,7 +281,6 @@ class RLGame(BoardGame[Configuration, RLGameBoard]):
         return Scene(
             *(float(size), float(size), cells, pieces),
             choices=choices,
-            caption=f"White {board.alive(0)}, Black {board.alive(1)}",
             seats=[
                 Seated(name, float(board.alive(player)), f"{board.inside(player)} in the base")
                 for player, name in enumerate(("White", "Black"))

@@ -52,7 +52,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Tetris(ArrayGame[Configuration]):
-    """Tetris: one seat chooses a rotation and a column for each piece; full rows are cleared.
+    """Tetris: choose a rotation and a column for each piece; full rows are cleared.
 
     Observation: a map of ``board``, uint8, shape (height, width), row 0 at the top, and ``piece``,
     its number in ZSLJTOI. Actions: ``rotation * width + column``. Reward: the number of rows
@@ -196,8 +196,12 @@ class Tetris(ArrayGame[Configuration]):
             for c in range(width)
         ]
         turned: list[int] = []
+        # As many below each other as the board is high, so that every piece has the same picture.
+        stacked = (height + 1) // 5
+        most = max(len(SHAPES[each]) for each in self.configuration.pieces)
+        beside = -(-most // stacked)
         for rotation, shape in enumerate([] if over else shapes):
-            top, left = 5.0 * rotation, width + 1.0
+            top, left = 5.0 * (rotation % stacked), width + 1.0 + 5.0 * (rotation // stacked)
             turned.append(len(cells))
             cells.append(Cell(left, top, 4.0, 4.0, "area", f"rotation {rotation + 1}"))
             for row in range(shape.height):
@@ -216,13 +220,13 @@ class Tetris(ArrayGame[Configuration]):
                 label = self._describe(board.piece, action)
                 at = [turned[rotation], columns[column]]
                 choices.append(Choice(action, label, at, shows=self._landing(rotation, column)))
-        tall = max(float(height), 5.0 * len(shapes) - 1.0)
+        lines = f"{board.lines} line{'s' * (board.lines != 1)}"
         return Scene(
-            *(width + 5.0, tall, cells, pieces, [], choices),
+            *(width + 5.0 * beside, float(height), cells, pieces, [], choices),
             seats=[Seated("Player", float(board.lines), f"{board.placed} placed")],
             moved="" if self._moved is None else self._describe(*self._moved),
             prompt="" if over else "Choose a rotation, then a column",
-            reason=f"{board.lines} lines; the wall is too high" if board.over else "",
+            reason=f"{lines}; the wall is too high" if board.over else "",
             palette=PALETTE,
         )
 

@@ -434,6 +434,7 @@ class Pointing {
       const note = part[0] === "k" ? this.scene.cards?.[Number(part.slice(1))].note : "";
       if (note) group.append(element("title", {}, note));
       group.addEventListener("focus", () => this.preview(part));
+      group.addEventListener("blur", () => this.preview(undefined));
       this.layer.append(group);
     });
     for (const part of this.hooks.hinted ?? []) {
@@ -585,8 +586,8 @@ class Pointing {
       return;
     }
     const way = /** @type {Record<string, number[]>} */ (ARROWS)[event.key];
-    // What a choice has as its key is that choice, wherever the focus is.
-    if (!way || this.scene.choices?.some(({ key }) => key === event.key)) return;
+    // Where choices have arrow keys, these are the game's, wherever the focus is.
+    if (!way || this.scene.choices?.some(({ key }) => key?.startsWith("Arrow"))) return;
     event.preventDefault();
     event.stopPropagation();
     const [fx, fy] = middle(this.box(now.dataset.part ?? ""));

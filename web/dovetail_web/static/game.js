@@ -9,6 +9,7 @@ import {
   PATIENCE,
   address,
   advice,
+  arrowed,
   bar,
   clocks,
   drawable,
@@ -43,6 +44,7 @@ const title = page.dataset.title ?? "";
 /** @type {Record<string, string>} */
 const ARROWS = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
 const FILLED = 40;
+const TOUCHED = matchMedia("(pointer: coarse)");
 
 const asked = Number(new URLSearchParams(location.search).get("turn") ?? NaN);
 let state = initial(page.dataset.about ?? "", page.dataset.chair, asked);
@@ -158,8 +160,13 @@ function step(picked, most) {
   const scene = state.mine?.scene;
   const choices = scene?.choices ?? [];
   const keys = choices.flatMap(({ key }) => (key ? [ARROWS[key] ?? key] : []));
-  const press =
-    !picked && choices.length && keys.length === choices.length
+  const all = !picked && choices.length && keys.length === choices.length;
+  const strokes = all && choices.every(({ key }) => key && key in ARROWS);
+  const press = TOUCHED.matches
+    ? strokes
+      ? ", by a swipe"
+      : ""
+    : all
       ? `, or press ${keys.join(" ")}`
       : "";
   const bare = choices.some((choice) => !parts(choice).length);
@@ -181,6 +188,7 @@ function play(index) {
     say(LOST);
     return;
   }
+  say("");
   send({ number: state.mine.number, choice: index });
   setTimeout(show, PATIENCE + 20);
   change({ chose: now() });
@@ -284,6 +292,11 @@ document.addEventListener("keydown", (event) => {
       play(index);
       return;
     }
+  }
+  if (event.key in ARROWS && arrowed(state)) {
+    event.preventDefault();
+    if (state.waiting) say(`${ARROWS[event.key]} moves nothing now.`);
+    return;
   }
   if (event.key === " " && target === document.body && state.kind === "replay") {
     event.preventDefault();

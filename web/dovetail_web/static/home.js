@@ -3,9 +3,9 @@ import { draw, slide } from "./board.js";
 import { made, of } from "./dom.js";
 import { LOST, live } from "./live.js";
 import { colour, seatRole, sign } from "./scene.js";
-import { ending } from "./words.js";
+import { ending, titled } from "./words.js";
 
-const SMALL = 3;
+const SMALL = 2;
 /** The newest position of each game, which comes only if it is new. @type {Map<number, Position>} */
 const positions = new Map();
 /** @type {WeakMap<HTMLElement, { key: string, scene: Scene | null | undefined }>} */
@@ -19,8 +19,7 @@ for (const { dataset } of /** @type {NodeListOf<HTMLElement>} */ (
   titles.set(dataset.name ?? "", dataset.title ?? "");
 
 /** @param {string} game */
-const title = (game) =>
-  titles.get(game) ?? game.replaceAll("_", " ").replace(/^\w/, (letter) => letter.toUpperCase());
+const title = (game) => titles.get(game) ?? titled(game);
 
 /** @param {Game} game @param {Position} position */
 function said(game, position) {
@@ -124,14 +123,20 @@ live(
     for (const game of [...drawn].sort((a, b) => Number(a.over) - Number(b.over))) {
       if (!kinds.has(game.environment)) kinds.set(game.environment, game);
     }
-    const games = [...kinds.values()].sort((a, b) => (a.environment < b.environment ? 1 : -1));
+    const wall = [...titles.keys()];
+    const games = [...kinds.values()].sort(
+      (a, b) =>
+        Number(a.over) - Number(b.over) ||
+        wall.indexOf(a.environment) - wall.indexOf(b.environment),
+    );
     const first =
       games.find(({ environment }) => environment === of("feature").dataset.game) ?? games[0];
-    of("live").hidden = !first;
+    of("live").hidden = !first && of("live").dataset.shown === undefined;
     const idle = document.getElementById("idle");
     if (idle) idle.hidden = Boolean(first);
     if (!first) return;
-    of("feature").dataset.game = first.environment;
+    // A game that was seen to be played keeps its place, so that its end is seen, too.
+    if (!first.over) of("feature").dataset.game = first.environment;
     show(of("feature"), first, /** @type {Position} */ (positions.get(first.episode)), true);
     const others = games.filter((game) => game !== first).slice(0, SMALL);
     const minis = of("minis");

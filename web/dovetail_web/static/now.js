@@ -2,6 +2,7 @@
 import { of } from "./dom.js";
 import { LOST, live } from "./live.js";
 import { table, wall } from "./wall.js";
+import { titled } from "./words.js";
 
 const boards = wall(of("games"));
 
@@ -22,7 +23,7 @@ live(
       ["Run", "Game", "Agents", "State", "Finished"],
       now.runs.map((run) => [
         run.run,
-        run.environment.slice(0, 100),
+        titled(run.environment.slice(0, 100)),
         run.agents.map((name) => name.slice(0, 100)).join(", "),
         run.state,
         `${run.finished} of ${run.episodes}`,
@@ -38,10 +39,8 @@ live(
         peer.software.slice(0, 100),
       ]),
     );
-    // What was broken off at once, such as a game that nobody looked at any more, says nothing.
-    const games = now.games.filter(
-      ({ result, count }) => result?.reason !== "cancelled" || count > 2,
-    );
+    // A game that was broken off, such as one that nobody looked at any more, says nothing.
+    const games = now.games.filter(({ result }) => result?.reason !== "cancelled");
     of("none").hidden = games.length > 0;
     boards(games);
   },

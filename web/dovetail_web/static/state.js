@@ -36,6 +36,7 @@ export const initial = (about, chair, linked) => {
     again: "",
     facing: { of: "", turned: false },
     decided: -Infinity,
+    arrows: false,
   };
 };
 
@@ -66,6 +67,7 @@ function heard(state, news, now) {
   }
   next.game = news.game ?? state.game;
   if (news.names?.length) next.names = news.names;
+  next.arrows ||= (news.mine?.scene?.choices ?? []).some(({ key }) => key?.startsWith("Arrow"));
   Object.assign(next, {
     mine: news.mine,
     waiting: news.waiting,
@@ -144,9 +146,14 @@ export const where = (state) => state.at ?? last(state);
 /** @param {State} state */
 export const over = (state) => Boolean(state.game?.over || state.done);
 
+/** The viewer who gave no name is called by it. */
+const YOU = "You";
+
 /** @param {State} state @param {number} seat */
-export const name = (state, seat) =>
-  state.names[seat] ?? state.game?.agents?.[seat] ?? `seat ${seat + 1}`;
+export function name(state, seat) {
+  const found = state.names[seat] ?? state.game?.agents?.[seat] ?? `seat ${seat + 1}`;
+  return seat === state.own && /^Person \d+$/.test(found) ? YOU : found;
+}
 
 /** A person's or an agent's name without its options. @param {State} state @param {number} seat */
 export const brief = (state, seat) => name(state, seat).replace(/ \(.*\)$/, "");
@@ -282,7 +289,8 @@ export function bar(state, now) {
   }
   const who = acting.map((seat) => brief(state, seat)).join(", ");
   const live = state.at === null && !over(state);
-  const headline = who ? (live ? `${who} is thinking` : `${who} to act`) : "The end";
+  const thinks = live && who !== YOU;
+  const headline = who ? (thinks ? `${who} is thinking` : `${who} to act`) : "The end";
   const facts = [scene?.caption ?? "", away].filter(Boolean).join(". ");
   return say({
     headline,
@@ -291,6 +299,9 @@ export function bar(state, now) {
     seat: acting[0] ?? null,
   });
 }
+
+/** Whether arrow keys are the game's: one that is no choice now does not lead to an earlier turn. @param {State} state */
+export const arrowed = (state) => state.arrows && state.at === null && !over(state);
 
 /** Why nothing can be chosen now. @param {State} state */
 export function why(state) {
@@ -324,8 +335,8 @@ export function clocks(state, now) {
     typeof whole === "number" ? minutes(Math.max(0, whole - (runs(seat) ? passed : 0))) : "",
   );
   let text = "";
-  if (state.waiting && state.mine?.clock) {
-    const left = least(state.mine.clock) - since(state, state.mine.at, now);
+  if (state.waiting) {
+    const left = least(state.mine?.clock ?? []) - since(state, state.mine?.at, now);
     if (Number.isFinite(left)) text = `${Math.max(0, left).toFixed(0)} s left`;
   } else if (playing && position?.to_act?.length) {
     const [seat] = position.to_act;
@@ -357,12 +368,14 @@ export function seats(state, now) {
     const seconds = result?.seconds ?? position?.seconds?.[seat] ?? 0;
     const used = seconds >= 0.1 ? `${seconds.toFixed(1)} s used` : "";
     const own = state.names[seat]?.match(/ \((.*)\)$/)?.[1] ?? "";
+    const role = told?.name && /^Player( \d+)?$/.test(told.name) ? "" : told?.name;
     return {
       name: brief(state, seat),
-      you: seat === state.own,
+      you: seat === state.own && brief(state, seat) !== YOU,
       acts: Boolean(position?.to_act?.includes(seat)) && !finished,
       won: finished?.winners.length === 1 && finished.winners.includes(seat),
-      note: [told?.name, told?.note, own, used].filter(Boolean).join(" · "),
+      note: [role, told?.note, own].filter(Boolean).join(" · "),
+      used,
       score: typeof told?.score === "number" ? told.score.toLocaleString("en") : "",
     };
   });

@@ -39,7 +39,7 @@ export function showSeats(state, scene, now) {
   const found = seats(state, now);
   const list = of("seats");
   renew(list, [found, scene?.palette, seatRole(scene, 0)], () =>
-    found.map(({ name, you, acts, won, note, score }, seat) => {
+    found.map(({ name, you, acts, won, note, used, score }, seat) => {
       const item = made(
         "li",
         { class: acts ? "seat acts" : "seat" },
@@ -52,7 +52,12 @@ export function showSeats(state, scene, now) {
           " ",
           won ? made("span", { class: "badge good" }, "Won") : null,
         ),
-        made("small", {}, note),
+        made(
+          "small",
+          {},
+          note,
+          used ? made("span", { class: "used" }, `${note && " · "}${used}`) : null,
+        ),
         made("span", { class: "score", "data-seat": seat }, score),
       );
       colour(item, scene);

@@ -1,6 +1,6 @@
 // Games as small boards that move, and plain tables.
 import { draw, slide } from "./board.js";
-import { ending } from "./words.js";
+import { ending, titled } from "./words.js";
 
 /** Show rows of texts under heads. @param {HTMLElement} target @param {string[]} heads @param {unknown[][]} rows */
 export function table(target, heads, rows) {
@@ -52,7 +52,7 @@ export function wall(list, named = true) {
       const item = document.createElement("li"),
         link = document.createElement("a");
       link.href = `/game/${encodeURIComponent(game.episode)}`;
-      link.textContent = `${named && game.environment ? `${game.environment}: ` : ""}${game.agents.join(" – ")}${over(game, position)}`;
+      link.textContent = `${named && game.environment ? `${titled(game.environment)}: ` : ""}${game.agents.join(" – ")}${over(game, position)}`;
       /** @type {Element} */
       let picture;
       if (position.scene) {

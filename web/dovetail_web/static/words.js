@@ -1,5 +1,9 @@
 // What the page says of the end of a game.
 
+/** The name of a game, if it gives no better one. @param {string} game */
+export const titled = (game) =>
+  game.replaceAll("_", " ").replace(/^\w/, (letter) => letter.toUpperCase());
+
 /** By reason, what the seat to blame has done. @type {Record<string, string>} */
 const FAULTS = {
   terminated: "resigned",

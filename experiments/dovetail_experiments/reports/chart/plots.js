@@ -50,6 +50,7 @@
     constructor(figure) {
       this.figure = figure;
       this.hidden = new Set();
+      this.lit = "";
       this.weight = 0;
       this.log = false;
       this.chart = null;
@@ -123,9 +124,17 @@
             this.legend();
             this.draw();
           });
+          made.addEventListener("mouseenter", () => this.light(line.name));
+          made.addEventListener("mouseleave", () => this.light(""));
           return made;
         }),
       );
+    }
+
+    /** Show one line strong and the others faint. */
+    light(name) {
+      this.lit = name;
+      this.draw();
     }
 
     draw() {
@@ -151,10 +160,12 @@
         return series.length - 1;
       };
       for (const line of lines) {
-        const stroke = colour(this.figure, line.colour);
+        const lit = this.lit === line.name;
+        const strong = this.lit && !lit ? 0.2 : 1;
+        const stroke = colour(this.figure, line.colour, strong);
         for (const [xs, ys] of line.runs) {
           keep(xs, ys);
-          add({ stroke: colour(this.figure, line.colour, 0.4), width: 1 });
+          add({ stroke: colour(this.figure, line.colour, 0.4 * strong), width: 1 });
         }
         if (!line.x.length) continue;
         const columns = [line.y];
@@ -171,14 +182,19 @@
           points: { show: line.x.length < 40, size: 5, fill: stroke },
         };
         const at = add(
-          this.weight ? { stroke: colour(this.figure, line.colour, 0.4), width: 1 } : thick,
+          this.weight
+            ? { stroke: colour(this.figure, line.colour, 0.4 * strong), width: 1 }
+            : thick,
         );
+        let low = 0;
         if (line.high.length) {
-          const low = add({ stroke: "transparent", width: 0 });
-          bands.push({ series: [low + 1, low], fill: colour(this.figure, line.colour, 0.14) });
+          low = add({ stroke: "transparent", width: 0 });
+          // Many bands over each other hide the lines; the one that is pointed at is strong.
+          const shade = lit ? 0.2 : strong * Math.min(0.14, 0.3 / lines.length);
+          bands.push({ series: [low + 1, low], fill: colour(this.figure, line.colour, shade) });
           add({ stroke: "transparent", width: 0 });
         }
-        ends.push({ at: this.weight ? add(thick) : at, name: line.name, stroke });
+        ends.push({ at: this.weight ? add(thick) : at, low, name: line.name, stroke });
       }
       this.shown?.destroy();
       this.shown = null;
@@ -236,14 +252,16 @@
       if (this.tip.hidden) return;
       this.tip.replaceChildren(
         element("b", "", `${this.chart.across}: ${short(plot.data[0][idx])}`),
-        ...found.map(({ at, name, stroke }) => {
+        ...found.map(({ at, low, name, stroke }) => {
+          const [from, to] = low ? [plot.data[low][idx], plot.data[low + 1][idx]] : [];
+          const range = typeof from === "number" ? ` (${short(from)}..${short(to)})` : "";
           const mark = element("span", "", `● `);
           mark.style.color = stroke;
           return element(
             "div",
             "",
             element("span", "", mark, name),
-            element("span", "", short(plot.data[at][idx])),
+            element("span", "", `${short(plot.data[at][idx])}${range}`),
           );
         }),
       );
