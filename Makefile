@@ -132,7 +132,7 @@ $(COMPILED): $(STAMP) hatch_build.py $(SOURCES)
 test-compiled: $(STAMP) ## build the compiled core, and run the tests of the broker, the contract, the peers and the kit with it (slow)
 	$(BIN)/python -m pytest -m slow tests/compiled
 
-test-installed: $(STAMP) ## follow the tutorial from the wheel, outside of the checkout (slow)
+test-installed: $(STAMP) ## follow the tutorial and try the commands of the guides from the wheel, outside of the checkout (slow)
 	$(BIN)/python -m pytest -m slow tests/test_tutorial.py
 
 release: $(STAMP) ## build what a release consists of into dist/, and try each piece (needs the network)
