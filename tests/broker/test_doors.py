@@ -306,17 +306,25 @@ SCENES: list[Any] = [
     seen=st.lists(LOOSE, max_size=3),
     text=st.one_of(NUMBERS, st.sampled_from(["x o", "é"])),
     scene=st.sampled_from(SCENES),
+    after=st.one_of(st.just(m.NIL), LOOSE),
     legal=st.one_of(st.none(), st.binary(max_size=3), st.lists(NUMBERS, max_size=3)),
     reward=st.one_of(st.floats(), NUMBERS),
     over=NUMBERS,
     outcome=st.one_of(st.none(), st.lists(st.one_of(st.floats(), NUMBERS), max_size=3)),
 )
 def test_a_turn_that_goes_through_no_frame_arrives_as_through_one(
-    seen: list[Any], text: Any, scene: Any, legal: Any, reward: Any, over: Any, outcome: Any
+    seen: list[Any],
+    text: Any,
+    scene: Any,
+    after: Any,
+    legal: Any,
+    reward: Any,
+    over: Any,
+    outcome: Any,
 ) -> None:
     views: list[Any] = [m.View(seat, one, legal, reward) for seat, one in enumerate(seen)]
     for view in views[:1]:
-        view.text, view.scene = text, scene
+        view.text, view.scene, view.afterstates = text, scene, after
     turn = m.Turn(seats=views, to_act=[0], terminated=over, outcome=outcome)
     before = [view.observation for view in views]
     found = light(turn, m.Limits())
@@ -335,16 +343,20 @@ def test_a_turn_that_goes_through_no_frame_arrives_as_through_one(
     assert codec.encode(found) == codec.encode(whole)
 
 
+@pytest.mark.parametrize("name", ["observation", "afterstates"])
 @pytest.mark.parametrize("kept", [True, False])
-def test_an_array_that_rules_keep_is_copied_and_one_that_they_gave_away_is_not(kept: bool) -> None:
+def test_an_array_that_rules_keep_is_copied_and_one_that_they_gave_away_is_not(
+    kept: bool, name: str
+) -> None:
     board = np.zeros((3, 4))
-    turn = Turn.ask(0, board)
+    turn = Turn.ask(0, 1)
+    setattr(turn.seats[0], name, board)
     place = board.ctypes.data
     whole = board[:] if kept else None
     del board
     found = light(turn, m.Limits())
-    assert found is not None
-    seen = found.seats[0].observation
+    assert found is not None  # through no frame
+    seen = getattr(found.seats[0], name)
     assert (seen.ctypes.data != place) is kept
     assert not seen.flags.writeable
     if whole is not None:

@@ -82,7 +82,8 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
     """Return a turn as the broker would decode it; None if it must be encoded to find out.
 
     A shortcut for turns whose observations are numbers, lists of numbers, ASCII text or arrays,
-    with or without ASCII text and scenes beside them: encoding and decoding take long.
+    with or without arrays of afterstates, ASCII text and scenes beside them: encoding and decoding
+    take long.
 
     Args:
         turn: from an environment in this process.
@@ -102,19 +103,25 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
     long, size = 0, _AROUND  # bytes of long values, and of all else
     views: list[View] = []
     for view in seats:
-        if type(view) is not View or view.afterstates is not NIL or type(view.reward) is not float:
+        if type(view) is not View or type(view.reward) is not float:
             return None
         seat: Any = view.seat
         if type(seat) is not int or seat < 0:
             return None
         if view.truncated is not None and type(view.truncated) is not bool:
             return None
+        after: Any = NIL
+        if view.afterstates is not NIL:
+            after = _arriving(view, "afterstates")
+            if after is None:
+                return None
+            long += after.nbytes
         kind: Any = type(view.observation)
         if kind is _ARRAY:
-            if id(view.observation.dtype) not in _TRAVEL or view.observation.ndim > DIMENSIONS:
+            one: Any = _arriving(view, "observation")
+            if one is None:
                 return None
-            long += view.observation.nbytes
-            one: Any = _arriving(view)
+            long += one.nbytes
         else:
             one = view.observation
             if kind is str:
@@ -134,6 +141,7 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
                 return None
         arriving = _view(view)
         arriving.observation = one
+        arriving.afterstates = after
         size += _AROUND
         legal: Any = view.legal
         if type(legal) is list:
@@ -191,26 +199,25 @@ def _drawn(scene: Any, limits: m.Limits) -> bytes | None:
     return frame if numbered and (paths is None or type(paths) is _ARRAY) else None
 
 
-def _arriving(view: View) -> np.ndarray[Any, Any]:
-    """Return a view's array, read-only, and copied unless the view holds the only reference."""
-    if (
-        _holders(view) == _ALONE
-        and view.observation.base is None
-        and view.observation.flags.c_contiguous
-    ):
-        one = view.observation
-    else:
-        one = view.observation.copy()  # in C order
-    one.setflags(False)
-    return one  # type: ignore[no-any-return]
+def _arriving(view: View, name: str) -> np.ndarray[Any, Any] | None:
+    """Return an array of a view, read-only, and copied unless the view holds the only reference;
+    None if it must be encoded first."""
+    alone = _holders(view, name) == _ALONE
+    array: Any = getattr(view, name)
+    if type(array) is not _ARRAY or id(array.dtype) not in _TRAVEL or array.ndim > DIMENSIONS:
+        return None
+    if not alone or array.base is not None or not array.flags.c_contiguous:
+        array = array.copy()  # in C order
+    array.setflags(False)
+    return array  # type: ignore[no-any-return]
 
 
-def _holders(view: View) -> int:
-    """Return the reference count of a view's observation, plus a constant."""
-    return getrefcount(view.observation)
+def _holders(view: View, name: str) -> int:
+    """Return the reference count of a view's field, plus a constant."""
+    return getrefcount(getattr(view, name))
 
 
-_ALONE = _holders(View(0, np.zeros(1)))
+_ALONE = _holders(View(0, np.zeros(1)), "observation")
 
 
 def plain(action: m.Action) -> bool:
