@@ -42,10 +42,11 @@ class Human(Agent):
         self._say(f"\n{_shown(decision.text, decision.observation)}")
         if decision.reward:
             self._say(f"Reward since your last action: {decision.reward:g}")
-        space = _space(decision)
+        spec, seat = decision.seat.spec, decision.seat.seat
+        space = spec.action_space(seat) if spec.action_spaces else None
         labels = _labels(decision)
         hint = _hint(decision.legal, space, labels)
-        self._say(f"You are player {decision.seat.seat + 1}. {hint}{_time(decision)}")
+        self._say(f"You are player {seat + 1}. {hint}{_time(decision)}")
         while True:
             self.output.write("Action (q leaves): ")
             self.output.flush()
@@ -73,11 +74,6 @@ class Human(Agent):
     def _say(self, text: str) -> None:
         self.output.write(f"{coloured(text)}\n")
         self.output.flush()
-
-
-def _space(decision: Decision) -> Space | None:
-    spec = decision.seat.spec
-    return spec.action_space(decision.seat.seat) if spec.action_spaces else None
 
 
 def _shown(text: str | None, observation: Any) -> str:

@@ -146,8 +146,7 @@ class Dominion(ArrayGame[Configuration]):
             found += _counts(pile)
         found += [n if kind in game.piles else -1 for kind, n in enumerate(game.supply)]
         found += game.trash
-        for other in _others(seat, len(game.players)):
-            player = game.players[other]
+        for player in game.players[seat + 1 :] + game.players[:seat]:
             hidden = _counts(player.draw)
             found += [a + b for a, b in zip(player.hand, hidden, strict=True)]
             found += _counts(player.discard)
@@ -349,10 +348,6 @@ def layout(players: int) -> list[str]:
     names += [f"phase: {phase}" for phase in PHASES]
     names += ["actions", "buys", "coins", "actions played", "cards to trash", "own turns"]
     return [*names, "seats until the seat to act"]
-
-
-def _others(seat: int, players: int) -> list[int]:
-    return [(seat + after) % players for after in range(1, players)]
 
 
 def _counts(pile: list[int]) -> list[int]:

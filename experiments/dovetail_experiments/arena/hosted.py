@@ -151,7 +151,9 @@ class SubmittedAgents:
             if _player(one) in there:
                 if one.state != "playing":
                     self._store.decided(number, "playing")
-                    each.submission = self._again(one)
+                    each.submission = next(
+                        e for e in self._store.submissions(one.entrant) if e.id == number
+                    )
                 each.starts = 1
             if each.again:
                 if now >= each.again:
@@ -166,9 +168,6 @@ class SubmittedAgents:
                     log.warning("%s/%s: %s", one.entrant, one.offered, why)
                     each.again = now + min(LONGEST, AGAIN * 2 ** (each.starts - 1))
                     each.starts += 1
-
-    def _again(self, one: Submission) -> Submission:
-        return next(e for e in self._store.submissions(one.entrant) if e.id == one.id)
 
     def _there(self) -> dict[tuple[str, str], str]:
         """Return the state of each online agent, by entrant and program."""

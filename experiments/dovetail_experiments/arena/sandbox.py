@@ -107,7 +107,7 @@ class Sandbox:
             "HOME": "/tmp",
             "LANG": "C.UTF-8",
             "PYTHONUNBUFFERED": "1",
-            "PYTHONPATH": os.pathsep.join(dict.fromkeys(map(_above, _packages()))),
+            "PYTHONPATH": os.pathsep.join(dict.fromkeys(map(os.path.dirname, _packages()))),
             # Each thread of a numerical library needs memory.
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
@@ -186,7 +186,3 @@ def _interpreter() -> list[str]:
         if os.path.isdir(each) and not any(each == k or each.startswith(f"{k}/") for k in known):
             outer.append(each)
     return outer
-
-
-def _above(package: str) -> str:
-    return os.path.dirname(package)

@@ -20,7 +20,7 @@ from typing import Any
 from dovetail.peer import plugins
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.keys import private
-from dovetail_experiments.files.file import AgentPart, ExperimentFile
+from dovetail_experiments.files.file import ExperimentFile
 from dovetail_experiments.files.sweep import SweepPlan, read
 
 log = logging.getLogger("dovetail")
@@ -50,11 +50,11 @@ def prepared(path: Path, overrides: Mapping[str, Any] | None) -> SweepPlan:
 def guests(file: ExperimentFile) -> list[str]:
     """Return the agents whose code is not part of an installed package."""
     known = plugins.names("agent")
-    return [name for name, part in file.agents.items() if _guest(part, known)]
-
-
-def _guest(part: AgentPart, known: list[str]) -> bool:
-    return part.command is not None or bool(part.register) or part.type not in known
+    return [
+        name
+        for name, part in file.agents.items()
+        if part.command is not None or part.register or part.type not in known
+    ]
 
 
 def of(account: str, file: ExperimentFile) -> str:

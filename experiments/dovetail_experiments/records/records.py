@@ -98,7 +98,11 @@ class Records(Closing):
 
     def __init__(self, where: Where) -> None:
         self.url = url_of(where)
-        if isinstance(where, str | Path) and Path(where).is_dir() and not _exists(self.url):
+        if (
+            isinstance(where, str | Path)
+            and Path(where).is_dir()
+            and not Path(where, FILE).is_file()
+        ):
             raise DovetailError(
                 f"{where} has no {FILE}; name the folder that `dovetail run` wrote, such as "
                 "out/NAME"
@@ -347,10 +351,6 @@ def _part(file: str, agent: str) -> dict[str, Any]:
     except (msgspec.DecodeError, LookupError, TypeError):
         return {}
     return found
-
-
-def _exists(url: database.Url) -> bool:
-    return Path(str(sa.make_url(url).database)).is_file()
 
 
 def plain(value: Any) -> Any:

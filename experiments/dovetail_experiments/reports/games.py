@@ -100,7 +100,7 @@ def game(number: int, record: EpisodeRecord, played: RecordedGame | None = None)
         ("Digest", result.digest),
         ("Label", record.label),
     ]
-    lines = [f"[{key} {_quoted(value)}]" for key, value in headers if value != ""]
+    lines = [f"[{key} {jsontext.option(str(value))}]" for key, value in headers if value != ""]
     words = [f"{turn}. {actions}" for turn, actions in enumerate(_actions(record), 1)]
     lines += ["", *_wrapped([*words, f"{{{result.reason}}}"]), ""]
     return "\n".join(lines) + "\n"
@@ -153,10 +153,6 @@ def _wrapped(words: list[str]) -> list[str]:
         else:
             line = f"{line} {word}" if line else word
     return [*lines, line]
-
-
-def _quoted(value: Any) -> str:
-    return jsontext.option(str(value))
 
 
 def _json(value: Any) -> str:

@@ -527,7 +527,7 @@ def _wait(file: ExperimentFile, place: Deployment, timeout: float | None) -> Non
 def missing(file: ExperimentFile, place: Deployment) -> list[str]:
     """Return descriptions of the programs that a broker does not offer yet."""
     present = place.experiment.catalogue()
-    # Each of ours must be there: how a run is split in groups follows from how many there are.
+    # Our own programs must all be present, as their number determines how groups are split.
     several = bool(place.pids) and not file.environment.hosted
     wanted = file.processes.environments if several else 1
     count = sum(each["name"] == place.environment for each in present["environments"])

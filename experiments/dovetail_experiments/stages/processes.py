@@ -234,7 +234,7 @@ class Processes:
     def _stopped(self, process: int) -> int:
         """Return the signal that has suspended a process for some seconds; 0 if none has."""
         found = None
-        with suppress(AttributeError, ChildProcessError):  # not on this system; another's child
+        with suppress(AttributeError, ChildProcessError):  # unsupported here; not our child
             found = os.waitid(os.P_PID, process, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
         if found is None:
             self._frozen.pop(process, None)
@@ -265,7 +265,7 @@ class Processes:
         for process in running:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
-                if hasattr(signal, "SIGCONT"):  # one that was stopped hears nothing else
+                if hasattr(signal, "SIGCONT"):  # needed by a suspended program
                     process.send_signal(signal.SIGCONT)
         end = time.monotonic() + GRACE
         for process in running:

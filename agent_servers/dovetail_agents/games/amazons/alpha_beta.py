@@ -244,8 +244,8 @@ def value(work: Work, mover: int, depth: int, alpha: float, beta: float, prune: 
 
 # -- two plies -------------------------------------------------------------------------------------
 #
-# Nearly all moves are refuted by a reply that refuted another. So each such reply is made once for
-# all moves of an amazon, and what it leaves of them is valued from notes, as ``_last`` does.
+# Nearly every move is refuted by a reply that already refuted another one. So each such reply is
+# made once for all moves of an amazon, which are then valued from a survey, as in ``_last``.
 
 
 @njit(cache=True)
@@ -348,9 +348,7 @@ def _two_plies(work: Work, top: int, count: int) -> None:
     best, bounds = np.full(top, -np.inf), np.full(count, np.inf)
     owners, begins = np.empty(count, np.int64), np.empty(amazons + 1, np.int64)
     _by_amazon(listed, owners, begins)
-    tried = np.zeros(
-        (amazons, KILLERS), np.int64
-    )  # the replies that bounds know of, the last of them
+    tried = np.zeros((amazons, KILLERS), np.int64)  # latest replies included in the bounds
     tries = np.zeros(amazons, np.int64)
     for rank in range(count):
         number = order[rank]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -175,7 +175,7 @@ class QLearning(VectorAgent[QLearningParameters]):
         ends = [
             each.n + each.start
             for each in spec.observation_spaces
-            if _discrete(each) and each.start >= 0
+            if isinstance(each, spaces.Discrete) and each.start >= 0
         ]
         if given.encoder == "bytes" and ends and len(ends) == len(spec.observation_spaces):
             return max(ends) * seats
@@ -338,7 +338,3 @@ class QLearning(VectorAgent[QLearningParameters]):
             restore(other.learner.table, found.entries)  # type: ignore[union-attr]
         other.episodes = found.episodes
         become(self, other)
-
-
-def _discrete(space: spaces.Space) -> TypeGuard[spaces.Discrete]:
-    return isinstance(space, spaces.Discrete)
