@@ -95,11 +95,13 @@ class Keep(Environment):
     """A hard position of a game and one decision in it.
 
     The side to move wins the episode if its action keeps the value of the position; its reward is
-    what it loses, 0, -0.5 or -1, where a win is worth 1 point, a draw half a point and a loss none.
+    what it loses, as a share of ``most`` and negative.
     """
 
     game: ClassVar[type[Environment]]
     hard: ClassVar[Callable[[int, Any], Hard]]
+    most = 2
+    """The greatest difference of values: from a win, 1, to a loss, -1."""
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
@@ -122,7 +124,7 @@ class Keep(Environment):
         action = sole_action(actions, mover, over=False)
         lost = max(self._values.values()) - self._values[action]
         rewards = [0.0, 0.0]
-        rewards[mover] = -lost / 2
+        rewards[mover] = -lost / self.most
         winner = 1 - mover if lost else mover
         return Turn.end(map(self._game.observation, (0, 1)), rewards, winners=[winner])
 
@@ -183,6 +185,8 @@ def kept(
     seed: int,
     game: str = "connect_four",
     configuration: Mapping[str, Any] | None = None,
+    kind: type[Keep] | None = None,
+    unit: float = 1.0,
 ) -> KeptValues:
     """Ask a player for its moves in hard positions; it does not learn from them.
 
@@ -193,11 +197,13 @@ def kept(
         seed: of the positions.
         game: whose positions.
         configuration: of the game.
+        kind: in place of the game's class.
+        unit: times what is lost; one stands for points, where a draw is half a point.
 
     Raises:
         DovetailError: the player failed.
     """
-    kind = KEEPS[game]
+    kind = kind or KEEPS[game]
     options = convert(dict(configuration or {}), kind.Configuration)
     right, lost, chance = 0, 0.0, 0.0
     run = experiment.run(
@@ -212,7 +218,7 @@ def kept(
     for episode in run:
         if episode.outcome is None:
             raise DovetailError(f"the player did not answer: {episode.reason}: {episode.message}")
-        lost -= sum(seat.total for seat in episode.seats)
+        lost -= sum(seat.total for seat in episode.seats) * unit
         right += all(seat.total == 0.0 for seat in episode.seats)
         _, values = kind.hard(episode.seed, options)
         best = max(values.values())

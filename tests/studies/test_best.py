@@ -10,7 +10,7 @@ from tests.studies.again import assert_states_give, trained
 from dovetail.client.inprocess import InProcess
 from dovetail_agents.games.connect_four.ntuple import NTupleConnectFour
 from dovetail_agents.games.dots.perfect import DotsPerfect
-from dovetail_games.dots import Dots
+from dovetail_games.dots import Configuration, Dots
 from dovetail_studies import archive, pages, working
 from dovetail_studies.archive import Member
 from dovetail_studies.best import amazons, connect_four_traces, dots
@@ -144,12 +144,13 @@ def test_perfect_play_keeps_all_values_and_wins_from_won_openings(rows: int, col
 
 def test_a_hard_position_is_the_same_for_the_same_seed_and_has_few_free_lines() -> None:
     for seed in range(5):
-        found = dots.hard(seed, 4, 5)
-        assert len(found.played) + len(found.values) == 31
-        assert len(found.values) <= dots.MOST_FREE
-        assert len(set(found.values.values())) > 1
+        board = Configuration(rows=4, columns=5)
+        found = played, values = dots.hard(seed, board)
+        assert len(played) + len(values) == 31
+        assert len(values) <= dots.MOST_FREE
+        assert len(set(values.values())) > 1
         dots.hard.cache_clear()
-        assert dots.hard(seed, 4, 5) == found
+        assert dots.hard(seed, board) == found
 
 
 def test_the_training_of_amazons_in_the_table_won_most_of_the_games_for_the_choice() -> None:

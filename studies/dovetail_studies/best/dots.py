@@ -7,29 +7,29 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from dovetail.client.client import Experiment
 from dovetail.client.inprocess import InProcess
 from dovetail.peer.agents.agent import Agent
 from dovetail.peer.agents.random_agent import Random
-from dovetail.peer.environments.environment import Spec, Turn, sole_action
+from dovetail.peer.environments.environment import Spec, Turn
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.dots.agent import DotsPlayer
 from dovetail_agents.games.dots.perfect import MOST_LINES, DotsPerfect, ending, values
 from dovetail_agents.general.td import TD
-from dovetail_games.dots import Dots
+from dovetail_games.dots import Configuration, Dots
 from dovetail_games.dots.rules import DotsBoard, grid
 from dovetail_studies import learned
 from dovetail_studies.best.parts import added, counted, percent, points, shared, train
+from dovetail_studies.keeping import Hard, KeepDots, kept
 from dovetail_studies.playing import DERIVATION, Score
 from dovetail_studies.rows import Code, Done, Drawn, Result, Unit, by, every, interval, over, total
 
 BOARDS = ((3, 3), (3, 4), (4, 4), (4, 5))
 """Rows and columns of dots."""
 MOST_FREE = 16
-"""Maximum free lines of a hard position, whose value is looked up in a table of all their
-subsets."""
+"""Free lines of a hard position: its value is a table of all sets of them."""
 LEARNER = {"symmetric": True, "epsilon": 0.2, "decay_episodes": 10_000}
 PLAYERS: dict[str, tuple[str, dict[str, Any]]] = {
     "`td`": ("td", LEARNER),
@@ -38,23 +38,12 @@ PLAYERS: dict[str, tuple[str, dict[str, Any]]] = {
     "`random`": ("random", {}),
 }
 LEARN = {"`td`": "games", "`dots-player`, learned": "few"}
-"""The entry of a size that holds the number of games each learner learns from, by learner."""
+"""By learner: which value of the size says how many games it learns from."""
 MOST_POSITIONS = 10_000
-"""Maximum positions that ``dots-player`` evaluates for a decision on 4 x 5 dots."""
+"""That ``dots-player`` values for a decision on 4 x 5 dots."""
 HELD_OUT = 1_000_000
-"""The offset of the seeds of positions and openings, so that no training uses them."""
+"""Added to the seeds of positions and openings, so that no training uses them."""
 AGENTS: list[type[Agent[Any]]] = [TD, DotsPlayer, DotsPerfect, Random]
-
-
-class Hard(Struct, frozen=True):
-    """A position in which some lines do not keep the value."""
-
-    played: tuple[int, ...]
-    """The lines that lead to the position."""
-    values: dict[int, int]
-    """The value of each free line: boxes that the seat to move still wins minus boxes that it
-    loses."""
-    mover: int
 
 
 def _safe(board: DotsBoard) -> list[int]:
@@ -68,13 +57,15 @@ def _safe(board: DotsBoard) -> list[int]:
 
 
 @lru_cache(maxsize=4096)
-def hard(seed: int, rows: int, columns: int) -> Hard:
-    """Return the position after a random opening that avoids third lines of boxes while it can.
+def hard(seed: int, configuration: Configuration) -> Hard:
+    """Return the position after a random opening that avoids third lines of boxes while it
+    can, and the boxes that each free line still wins, less those that it loses.
 
     At most ``MOST_FREE`` lines are free. After wholly random lines boxes wait to be taken, and
     nearly every player sees that.
     """
     rng = random.Random(seed)
+    rows, columns = configuration.rows, configuration.columns
     lines = grid(rows, columns).lines
     least = lines - min(MOST_FREE, 3 * lines // 4)
     while True:
@@ -84,41 +75,23 @@ def hard(seed: int, rows: int, columns: int) -> Hard:
             board.draw(played[-1])
         found = ending(board.grid, board.drawn)
         if len(set(found.values())) > 1:
-            return Hard(tuple(played), found, board.mover)
+            return played, found
 
 
-class KeepBoxes(Dots):
-    """A hard position of dots and boxes and one decision in it.
+class KeepBoxes(KeepDots):
+    """Hard positions of dots and boxes, by their boxes."""
 
-    The seat to draw wins the episode if its line keeps the value of the position; its reward is the
-    boxes that it loses, as a difference and negative, over twice the boxes of the board.
-    """
+    hard = staticmethod(hard)
 
-    name = "dots_keep_value"
-
-    def init(self) -> Spec:
-        # Players of dots and boxes must take it for theirs.
-        return structs.replace(super().init(), name=Dots.name)
-
-    def start(self, seed: int) -> Turn:
-        turn = super().start(seed)
-        self._hard = hard(seed, self.configuration.rows, self.configuration.columns)
-        for line in self._hard.played:
-            turn = super().step({self.board.mover: line})
-        return turn
-
-    def step(self, actions: Mapping[int, Any]) -> Turn:
-        mover, exact = self.board.mover, self._hard.values
-        lost = max(exact.values()) - exact[sole_action(actions, mover, over=False)]
-        rewards = [0.0, 0.0]
-        rewards[mover] = -lost / (2 * self.board.grid.boxes)
-        winner = 1 - mover if lost else mover
-        return Turn.end(map(self.observation, (0, 1)), rewards, winners=[winner])
+    def __init__(self, configuration: Any = None) -> None:
+        super().__init__(configuration)
+        self.most = 2 * self._game.board.grid.boxes
 
 
 @lru_cache(maxsize=4096)
 def opening(seed: int, rows: int, columns: int) -> tuple[tuple[int, ...], int]:
-    """Return random lines and seat 0's margin in boxes, not 0, after them under perfect play."""
+    """Return random lines, and by how many boxes seat 0 wins after them if both play perfectly; not
+    0."""
     rng = random.Random(seed)
     exact = values(rows, columns)
     while True:
@@ -133,7 +106,7 @@ def opening(seed: int, rows: int, columns: int) -> tuple[tuple[int, ...], int]:
 
 
 class WonDots(Dots):
-    """Dots and boxes from an opening after which one seat can force a win.
+    """Dots and boxes from an opening after which one seat can win.
 
     The reward at the end is the difference in boxes over the boxes of the board.
     """
@@ -161,30 +134,13 @@ class WonDots(Dots):
 
 def _kept(experiment: Experiment, player: int, unit: Unit, board: Mapping[str, int]) -> Result:
     """Ask a player for its lines in hard positions."""
-    right, lost, chance = 0, 0.0, 0.0
-    run = experiment.run(
-        KeepBoxes.name,
-        [player, player],
-        episodes=unit["positions"],
-        seed=HELD_OUT + unit["seed"],
-        configuration=dict(board),
-        derivation=DERIVATION,
-        modes=["evaluate"] * 2,
-    )
-    for episode in run:
-        if episode.outcome is None:
-            raise DovetailError(f"the player did not answer: {episode.reason}: {episode.message}")
-        asked = hard(episode.seed, **board)
-        right += episode.outcome[asked.mover] == 1.0
-        lost -= episode.seats[asked.mover].total * 2 * grid(**board).boxes
-        best = max(asked.values.values())
-        chance += sum(each == best for each in asked.values.values()) / len(asked.values)
-    count = unit["positions"]
-    return {"right": [right, count], "lost": lost / count, "chance": chance / count}
+    count, seed, boxes = unit["positions"], HELD_OUT + unit["seed"], 2.0 * grid(**board).boxes
+    found = kept(experiment, player, count, seed, "dots", board, KeepBoxes, boxes)
+    return {"right": [found.kept, count], "lost": found.lost, "chance": found.chance}
 
 
 def _won(experiment: Experiment, player: int, unit: Unit, board: Mapping[str, int]) -> Result:
-    """Play the winning side against the perfect player."""
+    """Play the side that can win against the perfect player."""
     perfect = experiment.create(
         "dots-perfect", parameters={"rows": board["rows"]}, seed=1000 + unit["seed"]
     )
