@@ -259,13 +259,14 @@ def test_compiled_games_with_itself_teach_what_the_same_games_teach_elsewhere(de
     # Without random moves both play the same games, or their mirror images: the tables look at all
     # squares, so that no other moves are equal.
     parameters = replace(SMALL, tuples=40, trace=decay, epsilon=0.0)
+    given = msgspec.structs.asdict(parameters)
     both = [agent(parameters) for _ in range(2)]
     for each in both:
         each.weights[:] = np.random.default_rng(1).normal(0, 0.1, each.weights.shape)
         each.errors[:] = each.sizes[:] = 1e-20  # so that all weights are in a saved state
     both[0].play_itself(3, seed=1)
     with InProcess([ConnectFour], [NTupleConnectFour]) as experiment:
-        player = experiment.create(NTupleConnectFour.name, parameters=parameters, seed=1)
+        player = experiment.create(NTupleConnectFour.name, parameters=given, seed=1)
         experiment.load(player, both[1].save())
         experiment.run("connect_four", [player, player], episodes=3, seed=1).wait()
         other = agent(parameters)

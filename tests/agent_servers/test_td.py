@@ -601,18 +601,9 @@ def test_every_parameter_is_described_and_bounded() -> None:
 def test_it_learns_the_values_of_a_random_walk(unlike: bool) -> None:
     """Five places between a loss and a win, as in Sutton and Barto: values of -2/3 to 2/3; also
     beside inputs that are large and say nothing."""
-    agent, rng = (
-        held(
-            TD,
-            TDParameters(
-                **{"hidden": 8, "epsilon": 0, "learning_rate": 0.1, "decay_episodes": 100},
-                **{"discount": 1, "standardise": unlike},
-            ),
-            1,
-        ),
-        random.Random(1),
-    )
-
+    given: dict[str, Any] = {"hidden": 8, "epsilon": 0, "learning_rate": 0.1, "discount": 1}
+    given |= {"decay_episodes": 100, "standardise": unlike}
+    agent, rng = held(TD, TDParameters(**given), 1), random.Random(1)
     noise = np.random.default_rng(1)
 
     def rows(*places: int) -> Any:

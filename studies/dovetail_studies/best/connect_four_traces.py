@@ -4,10 +4,12 @@ play."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from dovetail.client.inprocess import InProcess
+from dovetail.peer.agents.agent import Agent
 from dovetail_agents.games.connect_four import ConnectFourSolver
 from dovetail_agents.games.connect_four.ntuple import NTupleConnectFour, NTupleConnectFourParameters
 from dovetail_games.connect_four import ConnectFour
@@ -18,7 +20,7 @@ from dovetail_studies.keeping import KeepValue, kept
 from dovetail_studies.learned import continued
 from dovetail_studies.playing import match
 
-RULE = {"learning_rate": 0.004, "epsilon": 0.1}
+RULE: dict[str, Any] = {"learning_rate": 0.004, "epsilon": 0.1}
 """The learning rule of Bagheri, Thill, Koch and Konen (2016)."""
 TRACES = (0.0, 0.8)
 PARTS = (16, 8, 4, 2, 1)
@@ -56,7 +58,7 @@ def _trained(trace: float, games: int, least: int, seed: int) -> bytes:
 
 def _work(unit: rows.Unit) -> rows.Result:
     state = _trained(unit["trace"], unit["games"], unit["least"], unit["seed"])
-    agents = [NTupleConnectFour, ConnectFourSolver]
+    agents: list[type[Agent[Any]]] = [NTupleConnectFour, ConnectFourSolver]
     with InProcess([ConnectFour, KeepValue], agents) as experiment:
         player = experiment.create("ntuple-connect-four", seed=unit["seed"])
         experiment.load(player, state)

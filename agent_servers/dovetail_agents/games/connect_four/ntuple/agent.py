@@ -219,13 +219,12 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
             shape: rows and columns of the board.
         """
         self._prepare(shape)
-        given, traces = self.parameters, self._traces(1)
-        self.steps += kernels.play(
-            *(np.array([seed], np.uint64), games, given.epsilon, given.connect),
-            *(given.learning_rate, self.places, self.digits, self.tables),
-            *(self.weights, self.errors, self.sizes, given.trace),
-            *(traces.entries, traces.slopes, traces.lengths, traces.last, shape),
-        )
+        given, kept = self.parameters, self._traces(1)
+        chance: Array = np.array([seed], np.uint64)
+        rules = given.epsilon, given.connect, given.learning_rate
+        network = self.places, self.digits, self.tables, self.weights, self.errors, self.sizes
+        history = kept.entries, kept.slopes, kept.lengths, kept.last
+        self.steps += kernels.play(chance, games, *rules, *network, given.trace, *history, shape)
 
     def open_group(self, seats: Mapping[int, Seat], slots: int) -> _Slots:
         count = next(iter(seats.values())).spec.seats

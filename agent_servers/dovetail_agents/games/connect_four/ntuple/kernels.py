@@ -247,9 +247,23 @@ def play(
         legal[:] = True
         last[0] = -2
         for _ in range(rows * columns):
+            looks = places, digits, tables
             decide(
-                *(board, legal, connect, rate, places, digits, tables),
-                *(weights, errors, sizes, values, only, decay, entries, slopes, lengths, last),
+                board,
+                legal,
+                connect,
+                rate,
+                *looks,
+                weights,
+                errors,
+                sizes,
+                values,
+                only,
+                decay,
+                entries,
+                slopes,
+                lengths,
+                last,
             )
             count += 1
             best, equal = -np.inf, 0
