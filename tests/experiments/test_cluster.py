@@ -407,7 +407,7 @@ def test_a_learner_with_actors_goes_on_from_its_last_save_when_its_node_dies(
             end_of(each)
         said, wrong = program.communicate(timeout=240)
     assert program.returncode == 0, wrong
-    assert "play from the last finished stage" in wrong
+    assert "restart on other nodes, from the last finished stage" in wrong
     assert differences(account(out), account(whole)) == []
     with Records(out) as records:
         assert [row["attempt"] for row in records.rows("executions")] == [2]
