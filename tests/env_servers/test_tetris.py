@@ -307,7 +307,7 @@ def test_the_picture_has_one_size_whatever_piece_comes(height: int, size: tuple[
         assert all(each.x >= 0 and each.x + each.width <= size[0] for each in scene.cells)
         assert all(each.y >= 0 and each.y + each.height <= size[1] for each in scene.cells)
         seen.add(PIECES[game.board.piece])
-        turn = game.step({0: next(iter(turn.seats[0].legal))})
+        turn = game.step({0: game.board.legal()[0]})
     assert len(seen) > 2
     scene = game.scene(0)
     assert (scene.width, scene.height) == size
