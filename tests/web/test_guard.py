@@ -3,6 +3,7 @@ wrong password costs."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import threading
 from collections.abc import Iterator
@@ -285,3 +286,32 @@ def test_a_page_at_another_port_bans_no_one(
             other.shutdown()
             thread.join()
             context.close()
+
+
+def test_a_visitor_who_leaves_in_the_middle_of_a_form_is_no_fault_of_the_page() -> None:
+    app = application(Hub("tcp://127.0.0.1:1"))
+    body: Iterator[dict[str, Any]] = iter(
+        [{"type": "http.request", "body": b"a", "more_body": True}, {"type": "http.disconnect"}]
+    )
+    said: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return next(body)
+
+    async def send(message: Any) -> None:
+        said.append(message)
+
+    headers = {"Host": "127.0.0.1:8757", "Origin": HERE, "Sec-Fetch-Site": "same-origin"}
+    headers["Content-Type"] = "application/x-www-form-urlencoded"
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": "POST",
+        "path": "/play/connect_four",
+        "raw_path": b"/play/connect_four",
+        "query_string": b"",
+        "scheme": "http",
+        "client": ("127.0.0.1", 1),
+        "headers": [(k.lower().encode(), v.encode()) for k, v in headers.items()],
+    }
+    asyncio.run(app(scope, receive, send))
+    assert said[0]["status"] == 400

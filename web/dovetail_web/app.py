@@ -18,7 +18,7 @@ from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, WebSocketRoute
 from starlette.types import ASGIApp
@@ -583,6 +583,11 @@ def _seconds(text: str, what: str) -> float | None:
     return seconds
 
 
+async def _left(request: Request, error: Exception) -> Response:
+    """Return what no one reads: the visitor has closed the connection in the middle of a form."""
+    return Response(status_code=400)
+
+
 async def _failed(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     text = error.detail if isinstance(error, HTTPException) else "The page failed; see its log."
@@ -616,6 +621,7 @@ def application(
     page = Page(hub, journal, stores, arena, peers)
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
         HTTPException: _failed,
+        ClientDisconnect: _left,
         Exception: _failed,
     }
     app = Starlette(routes=page.routes(), exception_handlers=handlers)
