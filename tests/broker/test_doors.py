@@ -210,7 +210,7 @@ def test_an_action_of_another_dtype_hears_which_is_expected() -> None:
         def start(self, seed: int) -> Turn:
             return Turn.ask(0, 0)
 
-        def step(self, actions: dict[int, Any]) -> Turn:
+        def step(self, actions: Any) -> Turn:
             return Turn.end([0], [0.0])
 
     class Doubles(Agent):

@@ -313,5 +313,9 @@ def test_a_visitor_who_leaves_in_the_middle_of_a_form_is_no_fault_of_the_page() 
         "client": ("127.0.0.1", 1),
         "headers": [(k.lower().encode(), v.encode()) for k, v in headers.items()],
     }
-    asyncio.run(app(scope, receive, send))
+
+    async def asked() -> None:
+        await app(scope, receive, send)
+
+    asyncio.run(asked())
     assert said[0]["status"] == 400
