@@ -614,7 +614,9 @@ def test_of_two_drivers_at_one_store_the_first_stops_and_the_second_plays_on(
     ) as program:
         started(program, 1)
         reach(program, folder.parent / "store.sqlite", 1)
+        program.send_signal(signal.SIGSTOP)  # so that it has not ended before the second has begun
         second = run(file, *on, "--out", str(outs[1]), "--shards=1", "--resume")
+        program.send_signal(signal.SIGCONT)
         _, wrong = program.communicate(timeout=60)
     assert second.returncode == 0, second.stderr
     assert program.returncode == 1
