@@ -283,7 +283,7 @@ def _value(kind: type, name: str) -> Any:
 
 
 def minimal(kind: type[m.Message], **fields: Any) -> m.Message:
-    """Return a message with nothing but its required fields, and those that are given."""
+    """Return a message with only its required fields and the given ones."""
     required = {
         field.name: _value(kind, field.name)
         for field in msgspec.structs.fields(kind)
@@ -371,8 +371,8 @@ def valid() -> Iterator[Valid]:
 
 
 def example(kind: type) -> Any:
-    """Return what stands below the table of a message or part: as an episode has it, if one
-    does."""
+    """Return the example shown below the table of a message or part, taken from the worked
+    exchange if it occurs there."""
     said = next((message for _, _, message in exchange() if type(message) is kind), None)
     if said is not None and kind not in _TOLD:
         return said

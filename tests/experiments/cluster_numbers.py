@@ -201,7 +201,7 @@ def stores(folder: Path) -> Iterator[dict[str, Callable[[], str]]]:
     if not test_postgres.FOUND:
         yield found
         return
-    with contextmanager(test_postgres.server.__wrapped__)() as url:
+    with test_postgres.started() as url:
         yield {**found, "PostgreSQL (fsync off)": lambda: url}
 
 

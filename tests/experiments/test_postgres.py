@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """Return the URL of a database of a server on a Unix socket."""
+@contextmanager
+def started() -> Iterator[str]:
+    """Yield the URL of a database of a server on a Unix socket."""
     folder = Path(tempfile.mkdtemp(prefix="pg"))  # a socket's path must be short
     user: dict[str, Any] = {}
     if os.getuid() == 0:  # which PostgreSQL refuses to run as
@@ -47,6 +48,13 @@ def server() -> Iterator[str]:
             run("pg_ctl", "-w", "-m", "immediate", "stop")
     finally:
         shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """Return the URL of a server's database."""
+    with started() as url:
+        yield url
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ class Table:
     agents: list[int | str] = field(default_factory=list)
     """The instances, or the names of single agents, by seat."""
     mirror: Mirror | None = None
-    """A copy of the game, if it hides hands and is installed here."""
+    """The local copy of the game; None unless it has hidden hands and is installed here."""
     problem: str = ""
     done: bool = False
     begun: threading.Event = field(default_factory=threading.Event)

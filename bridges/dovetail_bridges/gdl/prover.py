@@ -165,7 +165,7 @@ class _Call:
         self._look = prover.looks.setdefault(shape, Look(shape))
 
     def solve(self, proof: Proof, key: Values) -> _Answers:
-        """Return a call's table, complete unless the call is pending already."""
+        """Return the answers to a call; they may be incomplete while the call is pending."""
         home = proof.tables[self.level]
         name = (self, key)
         table = home.get(name)

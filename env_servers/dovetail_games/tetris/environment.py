@@ -170,8 +170,8 @@ class Tetris(ArrayGame[Configuration]):
         return "\n".join(lines)
 
     def scene(self, seat: int | None = None) -> Scene:
-        """Return the board's squares from the top with a margin row above, and beside it the piece
-        in each rotation with its columns.
+        """Return the scene: the board, top row first, below a margin row; beside it, each rotation
+        of the piece with its columns.
 
         The first click selects the rotation, the second the column. A choice shows the piece's
         final position.

@@ -45,7 +45,10 @@ class Entrance:
             self._fixed[name] = Grant(public, roles=["agent"])
 
     def changed(self) -> Access | None:
-        """Return the keys that may connect if they have changed, otherwise None."""
+        """Return the admitted keys if they have changed since the last check, else None.
+
+        Checks at most once every ``LOOK`` seconds.
+        """
         now = time.monotonic()
         if now - self._looked < LOOK:
             return None

@@ -26,7 +26,7 @@ PICTURE = "beside.png"
 
 
 class KeptSeries(Struct, frozen=True):
-    """A saved result in ``results.json``."""
+    """A learner's saved result in ``boards.json``."""
 
     task: str
     evaluation: str

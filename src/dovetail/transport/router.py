@@ -192,16 +192,15 @@ class Router:
     accepting them, reading from them, and what the caller charges for them.
 
     Args:
-        bind: the address.
-        most: the bytes that a frame may have.
-        connections: how many there may be at a time.
-        first: the bytes that the first frame of a connection may have; ``most`` if it is None.
-        guard: encrypts connections, and says whose are accepted; they are not encrypted without
-            one.
-        inside: another address, whose connections are not encrypted.
-        owner: the public key under which those are known.
-        also: another address, like ``bind``.
-        web: where programs in a browser connect, without encryption and keys.
+        bind: the address to listen at.
+        most: maximum bytes of a frame.
+        connections: maximum number of open connections.
+        first: maximum bytes of a connection's first frame; None for ``most``.
+        guard: encrypts connections and decides which to accept; None for no encryption.
+        inside: a second address, whose connections are not encrypted.
+        owner: the public key that identifies peers at ``inside``.
+        also: a further address, treated like ``bind``.
+        web: the address for programs in browsers, without encryption and keys.
 
     Raises:
         DovetailError: it cannot listen there.

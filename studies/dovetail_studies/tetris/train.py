@@ -219,7 +219,7 @@ class Value:
     avoid: bool = True
 
     def player(self, vector: Array) -> games.Player:
-        """Return the player that uses a value."""
+        """Return the player that evaluates positions with these weights."""
         return games.LinearPlayer(self.weights(vector), self.avoid)
 
     def weights(

@@ -55,8 +55,8 @@ class Transitions(Struct):
     faults: list[Fault] = []
     """The faults of the failed slots."""
     truncated: Column | None = None
-    """uint8 [ended, seats]: 1 if a limit truncated the seat, 0 if the rules ended it; None follows
-    ``over``."""
+    """uint8 [ended, seats]: 1 if a limit truncated the seat, 0 if the rules ended it; None
+    takes ``over`` for all seats of a slot."""
 
 
 class VectorEnvironment(ABC):
