@@ -185,7 +185,7 @@ $ dovetail export out/learners errors.jsonl --table measures --where name=td_err
 $ dovetail export out/learners games.txt
 $ dovetail export out/learners shards/
 $ dovetail tensorboard out/learners runs
-$ MINARI_DATASETS_PATH=minari dovetail dataset out/learners connect-four/td-v0 --agent first
+$ MINARI_DATASETS_PATH=$PWD/minari dovetail dataset out/learners connect-four/td-v0 --agent first
 $ dovetail states list out/learners
 $ dovetail states take out/learners:first first.state
 $ echo q | dovetail play connect_four --against td-batch --state first.state
@@ -199,7 +199,6 @@ $ dovetail journal list out/learners/games-1.journal
 $ dovetail journal export out/learners/games-1.journal > games.jsonl
 $ dovetail journal repair out/learners/games-1.journal
 $ dovetail journal compact out/learners/games-1.journal
-$ dovetail bench learner random --jobs 2
 $ dovetail run connect_four_sweep --in-process --trial 1/2 --set phases.0.episodes=20 --set phases.0.evaluate_every=20 --set 'seeds=[1]'
 $ dovetail run connect_four_sweep --in-process --trial 2/2 --set phases.0.episodes=20 --set phases.0.evaluate_every=20 --set 'seeds=[1]'
 $ dovetail merge out/connect_four_sweep out/connect_four_sweep/part-*
@@ -253,19 +252,13 @@ $ printf 'boardsize 9\\ngenmove b\\nquit\\n' | dovetail gtp --agent random --siz
 & dovetail env pettingzoo --set id=classic/tictactoe-v3
 & dovetail env openspiel --set 'game=go(board_size=9,komi=6.5)'
 .
-$ dovetail train 2048 train fives.state --games 200 --exponents 16
-$ dovetail train 2048 measure fives.state --games 20
-$ dovetail train 2048 measure fives.state --games 2 --plies 2
-$ dovetail train tetris --help
-$ dovetail train tetris measure dellacherie --height 8 --games 2 --most 500
-$ dovetail train tetris lstd lstd.json --lambda 0 --discount 0.95 --generations 1 --games 2 --final 1 --most 200 --keep last
 """
 """``$ COMMAND`` ends, ``& COMMAND`` runs in a terminal of its own until the next ``.``."""
 APART = {
     "dovetail arena": "a competition of days; its own tests, and the tutorial",
     "dovetail study": "a wheel of its own, which `make release` tries",
-    "dovetail train dominion": "minutes",
-    "dovetail train tetris network": "minutes",
+    "dovetail train": "with the studies",
+    "dovetail bench learner": "minutes; tests/experiments/test_benched.py",
     "dovetail mcp": "a client starts it; tests/bridges",
     "dovetail env kaggle": "a library that the lock lacks",
     "dovetail agent kaggle": "the same",
