@@ -110,7 +110,7 @@ def test_what_is_refused_and_what_the_model_is_told() -> None:
         rules = await fine(client, "rules")
         assert rules["game"] == "connect_four"
         assert "yours is 0" in rules["about"][1]
-        assert "the disc falls to the lowest" in rules["rules"]
+        assert "the disc falls to its lowest" in rules["rules"]
         seen = await fine(client, "observe")
         assert seen["your_turn"]
         assert seen["legal_actions"][2] == {"action": 2, "name": "column c"}

@@ -108,7 +108,7 @@ def test_a_report_of_a_run_that_is_not_over_says_so(
     store.close()
     page = Page(reporting.make(tmp_path).read_text())
     assert "still running, or was interrupted: 0 of its stages are finished" in page.text
-    assert "take these intervals as preliminary" in page.text
+    assert "These intervals are preliminary" in page.text
 
 
 def test_nothing_to_report(tmp_path: Path) -> None:

@@ -193,6 +193,7 @@ def test_each_game_stands_beside_the_literature_with_figures_from_results() -> N
     assert "\n".join(section) in (DOCS / "best.md").read_text(encoding="utf-8")
     assert {each.row for each in BESIDE} == {row.key for row in best.rows} - {
         "amazons",
+        "connect-four-traces",
         "tetris-trainers",
     }
     assert sum(line.count("..") for line in section) >= len(BESIDE), "each has an interval"

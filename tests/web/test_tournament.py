@@ -74,7 +74,7 @@ def test_the_clocks_of_a_game_that_was_not_begun_on_the_page(page: Any, served: 
         )
         run.start()
         page.goto(f"{served.url}now")
-        page.locator("#games a:has-text('connect_four: ann – bob')").click()
+        page.locator("#games a:has-text('Connect Four: ann – bob')").click()
         page.wait_for_selector("#clock:has-text('the clock stands')")
         page.wait_for_selector("#seats li:nth-child(2) .clock:text-is('100:00')")
         run.step()

@@ -48,7 +48,7 @@ HERE = Path(__file__).parent
 LONGEST_TITLE = 24
 """Maximum characters before the colon of a description for them to be the game's title."""
 LONGEST_ABOUT = 75
-"""Maximum characters of a description on a tile, if it has several clauses."""
+"""Characters of a description on a tile, above which its last clauses are left out."""
 LEVEL = "level:"
 """The prefix of a form's value that names a strength instead of an agent."""
 MOST_SEATS = 16

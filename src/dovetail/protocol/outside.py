@@ -20,8 +20,8 @@ LIST = 256 << 20
 """Maximum bytes of a long list."""
 STATE = 2 << 30
 """Maximum bytes of a learner's state."""
-LEAST, MOST = -(1 << 63), (1 << 63) - 1
-"""The integers of TOML."""
+LEAST, MOST = -(1 << 63), (1 << 64) - 1
+"""The least and the greatest integer that a frame can carry."""
 DEPTH = 50
 """Maximum nesting of tables and lists."""
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
@@ -90,7 +90,7 @@ def parsed(given: str) -> dict[str, Any]:
     for level in levels(found.values()):
         for each in level:
             if isinstance(each, int) and not LEAST <= each <= MOST:
-                raise ValueError(f"an integer of {each.bit_length()} bits; TOML has 64")
+                raise ValueError(f"an integer of {each.bit_length()} bits; at most 64 fit")
     return found
 
 

@@ -114,7 +114,7 @@ def test_a_line_that_is_no_row_is_named(
         (changed("players", faults=True), "Expected `int`, got `bool`"),
         (changed("seasons", began=None), "Expected `float`, got `null`"),
         (changed("seasons", began=float("nan")), "seasons.jsonl, line 1: "),
-        (changed("places", player=99), "a row of places names one of players that is not there"),
+        (changed("places", player=99), "a row of places refers to a missing row of players"),
         (changed("arena", version=99), "has version 99"),
         (changed("arena", version="2"), "Expected `int`, got `str`"),
     ],
