@@ -314,4 +314,3 @@ def test_the_commands_of_the_guides_work_from_the_wheel(tmp_path: Path, installe
             else:
                 one.run(command)
     assert (tmp_path / "game.gif").stat().st_size > 1000
-    assert (tmp_path / "out/bench-learner/beside.png").is_file()

@@ -471,3 +471,5 @@ def test_a_curve_has_a_level_and_a_greatest_rise() -> None:
     level, rise = plateau(results, 500), jump(results, 500)
     assert (level.value, rise.value) == (350, 350)  # after 300 and 400 games, each
     assert 0 <= level.low <= level.high <= 500
+    for curve in ([0.2], [0.5, 0.4, 0.1]):  # a single test, and one that only falls
+        assert jump([{"curve": curve}], 300).value == 300 / len(curve)

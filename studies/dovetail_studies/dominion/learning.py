@@ -218,8 +218,8 @@ def plateau(results: Sequence[rows.Result], games: float) -> Estimate:
 
 def jump(results: Sequence[rows.Result], games: float) -> Estimate:
     """Return the number of games at which tests rise most from one point of the curve to the
-    next."""
-    return _after(results, games, lambda curve: int(np.argmax(np.diff(curve))) + 1)
+    next; a curve without a rise, such as that of a single test, counts as rising at its first."""
+    return _after(results, games, lambda curve: int(np.argmax(np.diff(curve, prepend=curve[:1]))))
 
 
 def _after(results: Sequence[rows.Result], games: float, point: Callable[[Any], int]) -> Estimate:
