@@ -5,13 +5,19 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import Any
 
+import msgspec
 import pytest
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.engines import engine, nodes
+from dovetail_experiments.engines.hosts import HostLost
 from dovetail_experiments.engines.nodes import Outfit
+from dovetail_experiments.engines.ray import RayHost
 from dovetail_experiments.engines.station import _port
+from dovetail_experiments.stages.processes import EndCause, ProgramEnd
 
 EVERYTHING = """
 import sys
@@ -82,3 +88,38 @@ def test_a_head_that_is_gone_ends_the_command_in_one_line() -> None:
     [line] = done.stderr.splitlines()
     assert line.startswith("dovetail: the head of the Ray cluster at 127.0.0.1:")
     assert "--resume" in line
+
+
+class Answering:
+    """Ray with one actor, whose programs have ended."""
+
+    def __init__(self, ended: dict[str, ProgramEnd]) -> None:
+        begun = SimpleNamespace(remote=lambda: ("", "", "a", "tcp://127.0.0.1:1", {"agent": 1}))
+        answer = SimpleNamespace(remote=lambda: msgspec.msgpack.encode(ended))
+        self.actor = SimpleNamespace(begun=begun, ended=answer)
+        self.exceptions = SimpleNamespace(
+            GetTimeoutError=TimeoutError, RayTaskError=KeyError, RayError=LookupError
+        )
+
+    def wait(self, references: list[Any], timeout: float) -> tuple[list[Any], list[Any]]:
+        return references, []
+
+    def get(self, reference: Any, timeout: float | None = None) -> Any:
+        return reference
+
+
+@pytest.mark.parametrize(("cause", "error"), [
+    (EndCause.EXIT, DovetailError),
+    (EndCause.SIGNAL, HostLost),
+])  # fmt: skip
+def test_a_program_that_fails_by_itself_loses_no_host(
+    cause: EndCause, error: type[DovetailError]
+) -> None:
+    reason = "the process of agent ended with code 3: a worker was ended by SIGKILL"
+    ray = Answering({"agent": ProgramEnd(cause, reason, "agent.log")})
+    host = RayHost(ray, ray.actor)
+    assert host.ready(0.0)
+    with pytest.raises(DovetailError) as caught:
+        host.check()
+    assert type(caught.value) is error
+    assert str(caught.value) == f"{reason} (on node a)"

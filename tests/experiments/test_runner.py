@@ -27,6 +27,7 @@ from dovetail.peer.agents.random_agent import Random as RandomAgent
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode
 from dovetail_agents.general.td import TD
+from dovetail_experiments.engines.hosts import HostLost
 from dovetail_experiments.files.file import ProcessesPart, read, text
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import Records, read_state
@@ -35,7 +36,7 @@ from dovetail_experiments.reports import report
 from dovetail_experiments.reports.reporting import AGAIN
 from dovetail_experiments.stages import places, processes, trials
 from dovetail_experiments.stages.playing import Playing
-from dovetail_experiments.stages.processes import Processes
+from dovetail_experiments.stages.processes import EndCause, Processes, ProgramEnd
 from dovetail_experiments.stages.runner import (
     ExecutionResult,
     RunnerOptions,
@@ -434,6 +435,41 @@ def test_a_program_that_is_stopped_for_seconds_counts_as_ended(
         time.sleep(0.4)
         with pytest.raises(DovetailError, match=f"process of {name} was stopped by SIGSTOP"):
             place.check()
+        assert {each: end.cause for each, end in place.ended().items()} == {name: EndCause.SIGNAL}
+
+
+def test_an_end_has_a_cause_whatever_the_program_said(tmp_path: Path) -> None:
+    with Processes(address="tcp://127.0.0.1:1", logs=tmp_path) as made:
+        made.command("killed", ["sh", "-c", "echo all is well; kill -KILL $$"])
+        made.command("failed", ["sh", "-c", "echo a worker was ended by SIGKILL; exit 3"])
+        while len(made.ended()) < 2:
+            time.sleep(0.01)
+        assert made.ended() == {
+            "killed": ProgramEnd(
+                EndCause.SIGNAL,
+                "the process of killed was ended by SIGKILL",
+                str(tmp_path / "killed.log"),
+            ),
+            "failed": ProgramEnd(
+                EndCause.EXIT,
+                "the process of failed ended with code 3: a worker was ended by SIGKILL",
+                str(tmp_path / "failed.log"),
+            ),
+        }
+
+
+def test_a_host_lost_before_anything_is_offered_is_no_mistake_of_the_file(small: Path) -> None:
+    def lost(*_: Any, **__: Any) -> None:
+        raise HostLost("node a is lost")
+
+    there = {"environments": [], "agents": [{"name": "td", "peer": "agent-one"}]}
+    experiment = cast("Any", SimpleNamespace(catalogue=lambda: there, create=lost))
+    end = {"host": ProgramEnd(EndCause.LOST, "node a is lost")}
+    place = places.Deployment(experiment, "connect_four", {}, lost, "", ended=lambda: end)
+    with pytest.raises(HostLost):
+        places.appear(read(small), place, None)
+    with pytest.raises(HostLost):
+        place.create(read(small), "one")
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,10 @@ class SubmittedAgents:
                     each.again, each.since = 0.0, now
                     self._run(one)
             elif name in ended or (one.state != "playing" and now - each.since > STARTS):
-                why = self._why(ended.get(name, f"it offered no agent within {STARTS:g} s"), name)
+                end = ended.get(name)
+                why = f"it offered no agent within {STARTS:g} s"
+                if end is not None:
+                    why = end.reason.replace(f"the process of {name}", "it")[:WORDS]
                 if one.state != "playing" and (each.starts >= TRIES or name not in ended):
                     self._end(number)
                     self._store.decided(number, "failed", why)
@@ -178,10 +181,6 @@ class SubmittedAgents:
                 player = each.entrant, each.program
                 found[player] = max(present[number].state, found.get(player, ""))
         return found
-
-    @staticmethod
-    def _why(text: str, name: str) -> str:
-        return text.replace(f"the process of {name}", "it").partition("; its log is")[0][:WORDS]
 
     def _start(self, one: Submission, now: float) -> None:
         if not self._ready(one.entrant, now):

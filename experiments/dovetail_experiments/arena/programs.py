@@ -113,9 +113,9 @@ class Programs:
     def tend(self) -> None:
         """Restart programs that ended, after a delay."""
         now = time.monotonic()
-        for name, text in self._processes.ended().items():
+        for name, end in self._processes.ended().items():
             if name not in self._again:
-                log.warning("%s; starting it again in %g s", text, AGAIN)
+                log.warning("%s; starting it again in %g s", end, AGAIN)
                 self._again[name] = now + AGAIN
             elif now >= self._again[name]:
                 del self._again[name]

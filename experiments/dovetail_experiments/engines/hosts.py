@@ -12,7 +12,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from dovetail.protocol.errors import DovetailError
-from dovetail_experiments.stages.processes import Processes
+from dovetail_experiments.stages.processes import Processes, ProgramEnd
 
 
 class PlannedProgram(Struct, frozen=True):
@@ -87,8 +87,8 @@ class ProgramHost(Protocol):
     def pids(self) -> Mapping[str, int]:
         """Return the process IDs, by name."""
 
-    def ended(self) -> Mapping[str, str]:
-        """Return the programs that have ended, each with the reason in one line."""
+    def ended(self) -> Mapping[str, ProgramEnd]:
+        """Return the programs that have ended."""
 
     def check(self) -> None:
         """Check that all programs are running.

@@ -37,6 +37,7 @@ from dovetail_experiments.engines.pieces import (
 )
 from dovetail_experiments.engines.station import Station
 from dovetail_experiments.files.file import Resources
+from dovetail_experiments.stages.processes import EndCause, ProgramEnd
 
 log = logging.getLogger("dovetail")
 
@@ -58,8 +59,6 @@ STOP = 10.0
 """Seconds that a host has to send a part of a file, or to remove its files."""
 AHEAD = 4
 """Maximum unread values of a piece before it pauses."""
-SIGNALLED = re.compile(" was (ended|stopped) by ")
-"""Pattern in the reason of a program's end if a signal caused it."""
 CURRENT = "ray/ray_current_cluster"
 """File below the temporary folder with the address of this machine's cluster."""
 
@@ -409,7 +408,7 @@ class RayHost:
         self.node = "a node that is not known yet"
         self.address = ""
         self._pids: Mapping[str, int] = {}
-        self._ended: Mapping[str, str] = {}
+        self._ended: Mapping[str, ProgramEnd] = {}
 
     def ready(self, timeout: float) -> bool:
         """Return whether its programs have started, waiting up to ``timeout`` seconds.
@@ -435,33 +434,30 @@ class RayHost:
         """Return the process IDs, by name."""
         return self._pids
 
-    def ended(self) -> Mapping[str, str]:
-        """Return the programs that have ended, with the reasons, as last reported by the node."""
-        if self._lost:
-            return {"host": self._lost}
-        if self._asked is None:
-            self._asked = self._actor.ended.remote()
-        if self._ray.wait([self._asked], timeout=0)[0]:
-            asked, self._asked = self._asked, None
-            with suppress(HostLost):
-                self._ended = self._get(asked)
-        return {"host": self._lost} if self._lost else self._ended
+    def ended(self) -> Mapping[str, ProgramEnd]:
+        """Return the programs that have ended, as last reported by the node."""
+        if not self._lost:
+            if self._asked is None:
+                self._asked = self._actor.ended.remote()
+            if self._ray.wait([self._asked], timeout=0)[0]:
+                asked, self._asked = self._asked, None
+                with suppress(HostLost):
+                    found = self._get(asked)
+                    self._ended = msgspec.msgpack.decode(found, type=dict[str, ProgramEnd])
+        return {"host": ProgramEnd(EndCause.LOST, self._lost)} if self._lost else self._ended
 
     def check(self) -> None:
         """Check that all programs are running.
 
         Raises:
             DovetailError: a program has ended by itself.
-            HostLost: the host is gone, or a program was killed.
+            HostLost: the host is gone, or a signal killed or suspended a program.
         """
-        ended = self.ended()
-        if self._lost:
-            raise HostLost(self._lost)
-        for text in ended.values():
-            line = f"{text.partition('; its log')[0]} (on node {self.node})"
-            # A signal comes from outside, so the program may live elsewhere; an exit code is its
-            # own.
-            raise HostLost(line) if SIGNALLED.search(line) else DovetailError(line)
+        for end in self.ended().values():
+            if end.cause is EndCause.LOST:
+                raise HostLost(end.reason)
+            line = f"{end.reason} (on node {self.node})"
+            raise HostLost(line) if end.cause is EndCause.SIGNAL else DovetailError(line)
 
     def halt(self) -> None:
         """Stop the programs, without waiting for them."""
@@ -542,9 +538,9 @@ class _Actor:
         """Return the program that failed to start, the reason, the node, the address and pids."""
         return self._begun
 
-    def ended(self) -> dict[str, str]:
-        """Return the programs that have ended."""
-        return {} if self._station is None else dict(self._station.ended())
+    def ended(self) -> bytes:
+        """Return the programs that have ended, as MessagePack."""
+        return msgspec.msgpack.encode({} if self._station is None else self._station.ended())
 
     def halt(self) -> None:
         """Stop the programs."""

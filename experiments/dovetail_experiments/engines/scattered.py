@@ -9,8 +9,9 @@ from pathlib import Path
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 from dovetail_experiments.engines.engine import ClusterEngine, RemoteHost
-from dovetail_experiments.engines.hosts import HostOrder, HostPlan, PlannedProgram
+from dovetail_experiments.engines.hosts import HostLost, HostOrder, HostPlan, PlannedProgram
 from dovetail_experiments.files.file import Resources
+from dovetail_experiments.stages.processes import EndCause, ProgramEnd
 
 log = logging.getLogger("dovetail")
 
@@ -64,8 +65,8 @@ class Scattered:
         self._hosts[program.name] = self._cluster.host(order, Resources())
         self._said.discard(program.name)
 
-    def ended(self) -> dict[str, str]:
-        """Return the programs that ended or were lost with their nodes, with the reasons."""
+    def ended(self) -> dict[str, ProgramEnd]:
+        """Return the programs that ended or were lost with their nodes."""
         found = {}
         for name, host in self._hosts.items():
             try:
@@ -75,7 +76,8 @@ class Scattered:
                         log.info("%s plays on node %s", name, host.node)
                     host.check()
             except DovetailError as error:
-                found[name] = f"{name}: {error}"
+                cause = EndCause.LOST if isinstance(error, HostLost) else EndCause.EXIT
+                found[name] = ProgramEnd(cause, f"{name}: {error}")
         return found
 
     def __enter__(self) -> Scattered:

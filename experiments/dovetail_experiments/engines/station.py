@@ -16,7 +16,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 from dovetail.transport.keys import Key
 from dovetail_experiments.engines.hosts import HostKeys, HostOrder, start
-from dovetail_experiments.stages.processes import Processes
+from dovetail_experiments.stages.processes import Processes, ProgramEnd
 from dovetail_experiments.stages.scratch import Scratch
 
 CHUNK = 8 << 20
@@ -82,8 +82,8 @@ class Station:
         """Return the process IDs, by name."""
         return self._processes.pids()
 
-    def ended(self) -> Mapping[str, str]:
-        """Return the programs that have ended, with the reasons."""
+    def ended(self) -> Mapping[str, ProgramEnd]:
+        """Return the programs that have ended."""
         return self._processes.ended()
 
     def halt(self) -> None:

@@ -29,6 +29,7 @@ from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.journal import merge
 from dovetail.transport.keys import WITHOUT, Key
 from dovetail_experiments.engines.hosts import (
+    HostLost,
     HostPlan,
     NotStarted,
     PlannedProgram,
@@ -37,7 +38,7 @@ from dovetail_experiments.engines.hosts import (
 )
 from dovetail_experiments.files.checking import named
 from dovetail_experiments.files.file import ExperimentFile, Mistake
-from dovetail_experiments.stages.processes import Processes
+from dovetail_experiments.stages.processes import Processes, ProgramEnd
 from dovetail_experiments.stages.shards import DealtRun, Shard, Shards
 
 log = logging.getLogger("dovetail")
@@ -71,8 +72,8 @@ class Deployment:
     """Folder of those programs' output, if it is kept."""
     shards: Shards | None = None
     """This deployment and its shards, if it has any."""
-    ended: Callable[[], Mapping[str, str]] = dict
-    """Programs that have ended, by name, with the reason."""
+    ended: Callable[[], Mapping[str, ProgramEnd]] = dict
+    """Programs that have ended, by name."""
     stop: Callable[[], None] = lambda: None
     """Stops the programs it started."""
 
@@ -147,6 +148,7 @@ class Deployment:
 
         Raises:
             Mistake: it refuses its parameters or its state.
+            HostLost: the programs' host is gone.
         """
         if self.shards is None:
             return self._create(file, name, state)
@@ -175,6 +177,8 @@ class Deployment:
                 state=state,
                 peer=self.peers.get(name),
             )
+        except HostLost:
+            raise
         except DovetailError as error:
             began = f" (state {part.state})" if part.state and state is not None else ""
             text = f"[agents.{name}]: {error}{began}{self._traceback(name)}"
@@ -494,10 +498,13 @@ def appear(file: ExperimentFile, place: Deployment, timeout: float | None) -> No
 
     Raises:
         Mistake: a program of the file has ended.
+        HostLost: the programs' host is gone.
         DovetailError: the broker has ended, or something is missing after ``timeout``.
     """
     try:
         _wait(file, place, timeout)
+    except HostLost:
+        raise
     except DovetailError as error:
         for name in place.ended():
             if name != "broker":

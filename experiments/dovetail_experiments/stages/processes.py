@@ -13,7 +13,10 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
+
+from msgspec import Struct
 
 from dovetail.peer.quoting import file_name
 from dovetail.protocol.errors import DovetailError
@@ -38,6 +41,30 @@ ORDINARY = re.compile(
     rf"{LISTENS}|(environment|agent) .+ ready at .+ as |dovetail: waiting for a broker at "
 )
 """Normal output, ignored when explaining an exit."""
+
+
+class EndCause(StrEnum):
+    """The cause of a program's end."""
+
+    EXIT = "exit"
+    """It exited by itself, and would do so anywhere."""
+    SIGNAL = "signal"
+    """A signal killed or suspended it, so it may run elsewhere."""
+    LOST = "lost"
+    """Its host is gone."""
+
+
+class ProgramEnd(Struct, frozen=True):
+    """The end of a program; as text, its reason and its log."""
+
+    cause: EndCause
+    reason: str
+    """One line with the program's name and its last output."""
+    log: str = ""
+    """Path of its log; empty if it is not kept."""
+
+    def __str__(self) -> str:
+        return f"{self.reason}; its log is {self.log}" if self.log else self.reason
 
 
 class Processes:
@@ -207,28 +234,26 @@ class Processes:
             DovetailError: a program has ended; the line gives the reason, its last output and its
                 log.
         """
-        for text in self.ended().values():
-            raise DovetailError(text)
+        for end in self.ended().values():
+            raise DovetailError(str(end))
 
-    def ended(self) -> dict[str, str]:
-        """Return the programs that have ended, or were suspended by a signal for some seconds.
-
-        Each has a line with the reason, its last output and its log.
-        """
+    def ended(self) -> dict[str, ProgramEnd]:
+        """Return the programs that have ended, or were suspended by a signal for some seconds."""
         found = {}
         for name, process in self._running.items():
             code = process.poll()
             number = 0 if code is not None else self._stopped(process.pid)
             if code is not None or number:
-                how = (
-                    f"was stopped by {_signal(number)}"
-                    if code is None
-                    else f"was ended by {_signal(-code)}"
-                    if code < 0
-                    else f"ended with code {code}{self._last_words(name)}"
-                )
-                where = f"; its log is {self._log(name)}" if self._kept else ""
-                found[name] = f"the process of {name} {how}{where}"
+                cause = EndCause.SIGNAL
+                if code is None:
+                    how = f"was stopped by {_signal(number)}"
+                elif code < 0:
+                    how = f"was ended by {_signal(-code)}"
+                else:
+                    cause = EndCause.EXIT
+                    how = f"ended with code {code}{self._last_words(name)}"
+                where = str(self._log(name)) if self._kept else ""
+                found[name] = ProgramEnd(cause, f"the process of {name} {how}", where)
         return found
 
     def _stopped(self, process: int) -> int:
