@@ -1,4 +1,4 @@
-"""One random episode of each installed foreign game, in a process with a time limit."""
+"""One random episode of each installed foreign game, in a process with limits of time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 import multiprocessing
 import random
 import re
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
@@ -29,6 +30,8 @@ from dovetail_bridges.gdl.environment import bundled
 
 TURNS = 300
 """Maximum turns of an episode."""
+PATIENCE = 10.0
+"""The time that may pass, for each second of processor time that a game may take."""
 BRACKETED = re.compile(r"\[[^\[\]\n]{1,20}\]")
 Options = dict[str, Any]
 
@@ -41,6 +44,7 @@ class GameTrial(Struct, frozen=True):
     problem: str
     """The reason why no episode could be played; empty on success."""
     seconds: float
+    """Processor time; of a game that was killed, its limit or the time that passed."""
 
 
 def gymnasium(modules: Sequence[str]) -> list[tuple[str, Options]]:
@@ -165,46 +169,65 @@ def _said(space: Any, observation: Any) -> list[str]:
     return BRACKETED.findall(observation) or ["[0]", "[1]", "[2]", "[3]"]
 
 
-def _serve(link: Connection) -> None:
-    """Play the requested games until the other end closes."""
+def _serve(link: Connection, seconds: float) -> None:
+    """Play the requested games until the other end closes, or one takes too much time."""
     with suppress(EOFError, KeyboardInterrupt), redirect_stdout(stderr):
         while True:
             bridge, options = link.recv()
+            begun = time.process_time()
+            signal.setitimer(signal.ITIMER_PROF, seconds)  # ends this process
             try:
                 play(bridge, options)
-                link.send("")
+                problem = ""
             except Exception as error:
-                link.send(one_line(error) or type(error).__name__)
+                problem = one_line(error) or type(error).__name__
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
+            link.send((problem, time.process_time() - begun))
 
 
-def run(bridge: str, games: Sequence[tuple[str, Options]], seconds: float) -> Iterator[GameTrial]:
+def run(
+    bridge: str,
+    games: Sequence[tuple[str, Options]],
+    seconds: float,
+    patience: float | None = None,
+) -> Iterator[GameTrial]:
     """Try games one after another; a process that is late is killed and replaced.
 
     Args:
         bridge: the bridge's name.
         games: names and options.
-        seconds: the time limit of each game.
+        seconds: the processor time of each game.
+        patience: the seconds after which a game that does nothing is given up; ``PATIENCE`` times
+            ``seconds`` by default, since other programs may need the processor.
     """
     context = multiprocessing.get_context("spawn")
+    patience = PATIENCE * seconds if patience is None else patience
     worker: Any = None
     for game, options in games:
         if worker is None:
             link, theirs = context.Pipe()
-            worker = context.Process(target=_serve, args=(theirs,), daemon=True)
+            worker = context.Process(target=_serve, args=(theirs, seconds), daemon=True)
             worker.start()
             theirs.close()
         begun = time.monotonic()
+        answer: tuple[str, float] | None = None
         try:
             link.send((bridge, options))
-            problem = link.recv() if link.poll(seconds) else f"not over after {seconds:g} s"
-            late = problem.startswith("not over after")
+            if link.poll(patience):
+                answer = link.recv()
+            else:
+                problem, took = f"not over after {patience:g} s", patience
         except (EOFError, OSError):
-            problem, late = "its process ended", True
-        yield GameTrial(bridge, game, problem, time.monotonic() - begun)
-        if late:
+            worker.join()
+            problem, took = "its process ended", time.monotonic() - begun
+            if worker.exitcode == -signal.SIGPROF:
+                problem, took = f"not over after {seconds:g} s of processor time", seconds
+        if answer is None:
             worker.kill()
             worker.join()
+            link.close()
             worker = None
+        yield GameTrial(bridge, game, *(answer or (problem, took)))
     if worker is not None:
         link.close()
         worker.join()

@@ -47,7 +47,7 @@ def check(
         Path | None,
         typer.Option(metavar="FOLDER", help="Game descriptions, in files *.kif.", file_okay=False),
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, help="Time for each game.")] = 15.0,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Processor time for each game.")] = 15.0,
     only: Annotated[str, typer.Option(metavar="TEXT", help="Games with this in the name.")] = "",
     json_: Annotated[bool, typer.Option("--json", help="Print each game as JSON.")] = False,
 ) -> int:
@@ -88,7 +88,7 @@ def check(
             rows.append((name, trials.installed(name), played, len(games), absent))
         if not json_:
             today = datetime.datetime.now(datetime.UTC).date()
-            print(f"{today}, one random episode each, {seconds:g} s:", file=out)
+            print(f"{today}, one random episode each, {seconds:g} s of processor time:", file=out)
             for name, what, played, count, absent in rows:
                 with_ = f" ({what})" if what else ""
                 lacking = f"; {absent} need packages that are absent" if absent else ""
