@@ -5,21 +5,23 @@ from __future__ import annotations
 
 import http.server
 import os
+import signal
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.clients.building import BUILD, CLIENTS, build, program
+from tests.web.conftest import PATIENCE
 
 from dovetail.broker.core.core import Settings
 from dovetail.broker.durable.journal import Journal
 from dovetail.broker.shell.serve import in_thread
-from dovetail.client.client import Experiment
+from dovetail.client.client import Experiment, RunFailed
 from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.agents.serve import serve as serve_agents
 from dovetail.peer.environments.serve import serve as serve_environments
@@ -231,8 +233,45 @@ def test_a_broken_connection_is_resumed_in_the_middle_of_a_game(
         assert page.evaluate("window.sockets.length") > 3
 
 
+def renderer(chromium: Any, page: Any) -> int:
+    """Return the process of a page."""
+    page.evaluate("document.title = 'mine'")
+    browser = chromium.new_browser_cdp_session()
+    before = {
+        each["id"]: each["cpuTime"]
+        for each in browser.send("SystemInfo.getProcessInfo")["processInfo"]
+        if each["type"] == "renderer"
+    }
+    page.evaluate("for (const end = performance.now() + 500; performance.now() < end; ) ;")
+    after = browser.send("SystemInfo.getProcessInfo")["processInfo"]
+    spent = {
+        each["id"]: each["cpuTime"] - before[each["id"]] for each in after if each["id"] in before
+    }
+    browser.detach()
+    return max(spent, key=spent.__getitem__)
+
+
+@contextmanager
+def suspended(chromium: Any, page: Any, by: str) -> Iterator[None]:
+    """Keep a page from doing anything, as a browser does with tabs in the background."""
+    tab = page.context.new_cdp_session(page)
+    if by == "debugger":
+        tab.send("Debugger.enable")
+        tab.send("Debugger.pause")
+        yield
+        tab.send("Debugger.disable")
+    else:
+        process = renderer(chromium, page)
+        os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(process, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("by", ["debugger", "stopped"])
 def test_a_suspended_page_loses_its_game_alone_and_plays_again(
-    page: Any, site: str, tmp_path: Path
+    chromium: Any, page: Any, site: str, tmp_path: Path, by: str
 ) -> None:
     stop = threading.Event()
     with broker(site, tmp_path) as (address, web), Experiment.connect(address) as experiment:
@@ -245,22 +284,66 @@ def test_a_suspended_page_loses_its_game_alone_and_plays_again(
             experiment.expect(["connect_four"], ["page", "random"], timeout=SOON)
             seats = [experiment.create("page"), experiment.create("random")]
             others = [experiment.create("random", seed=seed) for seed in (1, 2)]
-            tab = page.context.new_cdp_session(page)
-            tab.send("Debugger.enable")
-            tab.send("Debugger.pause")  # no script of the page runs, as in a tab that sleeps
-            clock = {"decision": 12.0}
-            run = experiment.run("connect_four", seats, clock=clock, retries=0, check=False)
-            beside = experiment.run("connect_four", others, episodes=20).wait()
-            assert [each.reason for each in beside] == ["terminated"] * 20
-            assert run.poll(0.0) == []  # they did not wait for it
-            [lost] = run.wait()
-            assert (lost.reason, lost.blame) == ("timeout", 0), lost
-            tab.send("Debugger.disable")  # it wakes up
-            again = played(experiment, "page", "random", 2)
+            with suspended(chromium, page, by):
+                clock = {"decision": 12.0}
+                run = experiment.run("connect_four", seats, clock=clock, retries=0, check=False)
+                beside = experiment.run("connect_four", others, episodes=20).wait()
+                assert [each.reason for each in beside] == ["terminated"] * 20
+                assert run.poll(0.0) == []  # they did not wait for it
+                [lost] = run.wait()
+                assert (lost.reason, lost.blame) == ("timeout", 0), lost
+            again = played(experiment, "page", "random", 2)  # it wakes up
             assert {reason for _, reason, _ in again} == {"terminated"}
         finally:
             stop.set()
             agents.join()
+
+
+@pytest.mark.parametrize("dies", ["page", "go"])
+def test_who_is_killed_in_the_middle_of_a_game_is_to_blame(
+    chromium: Any, site: str, tmp_path: Path, dies: str
+) -> None:
+    """The page's process, or the program in Go."""
+    build("go")
+    with ExitStack() as open_, broker(site, tmp_path, grace=0.5) as (address, web):
+        page = open_.enter_context(chromium.new_context()).new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(site)
+        slow = """async (broker) => {
+          const { serve } = await import("/dist/src/browser/index.js");
+          const step = async ({ legal, random }) => {
+            window.asked = (window.asked ?? 0) + 1;
+            await new Promise((done) => setTimeout(done, 200));
+            return random.choice(legal);
+          };
+          await new Promise((ready) => void serve({ agents: [{ name: "page", create: () => ({ step }) }] }, { broker, ready }));
+        }"""
+        page.evaluate(slow, web)
+        line = program("go", "random")
+        env = {**os.environ, "DOVETAIL_BROKER": address}
+        go = open_.enter_context(
+            subprocess.Popen(line, cwd=CLIENTS / "go", env=env, stdout=subprocess.DEVNULL)
+        )
+        open_.callback(go.kill)
+        experiment = open_.enter_context(Experiment.connect(address))
+        experiment.expect(["connect_four"], ["page", "random-go"], timeout=SOON)
+        seats = [experiment.create("page"), experiment.create("random-go")]
+        victim = renderer(chromium, page) if dies == "page" else go.pid
+        others = [experiment.create("random-go", seed=seed) for seed in (1, 2)]
+        run = experiment.run("connect_four", seats, on_agent_lost="forfeit", check=False)
+        page.wait_for_function("window.asked >= 2")
+        os.kill(victim, signal.SIGKILL)
+        lost = next(iter(run))
+        blamed = ("page", "go").index(dies)
+        assert (lost.reason, lost.blame) == ("stalled", blamed), lost
+        assert lost.outcome == [float(seat != blamed) for seat in range(2)]
+        with pytest.raises(
+            RunFailed, match=r"^the run failed: [\w-]+ \([\w-]+\) did not come back$"
+        ):
+            run.wait()
+        if dies == "page":
+            beside = experiment.run("connect_four", others, episodes=2).wait()
+            assert [each.reason for each in beside] == ["terminated"] * 2
 
 
 def test_a_page_of_another_site_is_told_what_to_do(page: Any, site: str, tmp_path: Path) -> None:

@@ -148,7 +148,12 @@ def test_a_page_over_tls_and_a_go_program_with_a_key_play_each_other(
     [token] = re.findall(r"^token +(\S+)$", told, re.MULTILINE)
     port, web, tcp = free(), free(), free()
     address, broker = f"tcp://127.0.0.1:{tcp}", f"127.0.0.1:{web}"
-    here = {**os.environ, "HOME": str(tmp_path), "DOVETAIL_BROKER": address, "PYTHONUNBUFFERED": "1"}
+    here = {
+        **os.environ,
+        "HOME": str(tmp_path),
+        "DOVETAIL_BROKER": address,
+        "PYTHONUNBUFFERED": "1",
+    }
     # fmt: off
     listen = [
         str(DOVETAIL), "broker", "--bind", address, "--access", str(access), "--journal", "none",
