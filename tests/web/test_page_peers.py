@@ -244,7 +244,7 @@ def renderer(chromium: Any, page: Any) -> int:
     }
     page.evaluate("for (const end = performance.now() + 500; performance.now() < end; ) ;")
     after = browser.send("SystemInfo.getProcessInfo")["processInfo"]
-    spent = {
+    spent: dict[int, float] = {
         each["id"]: each["cpuTime"] - before[each["id"]] for each in after if each["id"] in before
     }
     browser.detach()

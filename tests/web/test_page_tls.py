@@ -98,7 +98,7 @@ def running(line: list[str], ready: str = "", **options: Any) -> Iterator[subpro
 
 def dovetail(*arguments: object, folder: Path) -> str:
     """Run a command of Dovetail; return what it prints."""
-    line = [DOVETAIL, *map(str, arguments)]
+    line = [str(DOVETAIL), *map(str, arguments)]
     done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
