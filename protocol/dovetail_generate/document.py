@@ -54,6 +54,7 @@ _WORDS = {
     "Legal": "array of integer, binary or nil",
     "Natural": "integer ≥ 0",
     "Positive": "integer ≥ 1",
+    "Count": "integer ≥ 1",
     "Seconds": "number ≥ 0",
     "Shape": "array of integer ≥ 0",
     "Bound": "number or nested arrays of number",

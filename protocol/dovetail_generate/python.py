@@ -28,7 +28,7 @@ class RunOptions(TypedDict, total=False):
 
 '''
 _OPTIONS = re.compile(r"(        Options:\n).*?(\n        Raises:)", re.DOTALL)
-_PLAIN = {"Natural": "int", "Positive": "int", "Seconds": "float"}
+_PLAIN = {"Natural": "int", "Positive": "int", "Count": "int", "Seconds": "float"}
 _GIVEN = ("id", "environment", "agents")
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import inspect
 
 from dovetail.broker.peers import access_file
+from dovetail.broker.peers.access import Access
 from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 from dovetail_bridges.gdl import environment as gdl
 from dovetail_experiments.arena import description
 from dovetail_experiments.files import file as experiments
-from dovetail_experiments.files import openings
+from dovetail_experiments.files import openings, sweep
 
 HOSTILE = {
     "deep lists": ("x = " + "[" * 100_000, "levels"),
@@ -63,6 +66,83 @@ def test_hostile_json_is_one_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(DovetailError, match=r"is not valid JSON|levels") as failed:
         experiments.read(path)
     assert "\n" not in str(failed.value)
+
+
+def integers(kind: inspect.Type, seen: set[type]) -> Iterator[inspect.IntType]:
+    """Yield the integers in a type, those in structs and lists included."""
+    match kind:
+        case inspect.IntType():
+            yield kind
+        case inspect.StructType() if kind.cls not in seen:
+            seen.add(kind.cls)
+            for field in kind.fields:
+                yield from integers(field.type, seen)
+        case inspect.UnionType():
+            for each in kind.types:
+                yield from integers(each, seen)
+        case inspect.ListType():
+            yield from integers(kind.item_type, seen)
+        case inspect.TupleType():
+            for each in kind.item_types:
+                yield from integers(each, seen)
+        case inspect.DictType():
+            yield from integers(kind.value_type, seen)
+        case inspect.Metadata():
+            yield from integers(kind.type, seen)
+
+
+FILES = {
+    "experiment": experiments.ExperimentFile,
+    "seeds and sweep": sweep.Keys,
+    "arena": description.Arena,
+    "access": Access,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_integer_of_a_file_has_bounds(name: str) -> None:
+    """Those that a database, and arithmetic with a few of them, can hold."""
+    seen: set[type] = set()
+    found = 0
+    for kind in (FILES[name], *FILES[name].__subclasses__()):
+        for each in integers(inspect.type_info(kind), seen):
+            found += 1
+            assert (-math.inf if each.ge is None else each.ge) >= -(2**63), seen
+            assert (math.inf if each.le is None else each.le) < 2**63, seen
+    assert found
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64 - 1])
+@pytest.mark.parametrize("key", ["episodes", "max_turns", "concurrency", "openings", "save_every"])
+def test_an_integer_too_large_names_its_line(tmp_path: Path, key: str, number: int) -> None:
+    path = tmp_path / "given.toml"
+    path.write_text(f"""
+        name = "x"
+        environment = {{ name = "connect_four" }}
+        agents = {{ a = {{ type = "random" }} }}
+        [[phases]]
+        name = "p"
+        seats = ["a", "a"]
+        {key} = {number}
+        """)
+    with pytest.raises(DovetailError, match=f"line 8: .*{key} must be an integer <= "):
+        experiments.read(path)
+
+
+def test_more_stages_than_fit_are_one_line_soon(tmp_path: Path) -> None:
+    path = tmp_path / "given.toml"
+    path.write_text("""
+        name = "x"
+        environment = { name = "connect_four" }
+        agents = { a = { type = "random" } }
+        [[phases]]
+        name = "p"
+        seats = ["a", "a"]
+        episodes = 1_000_000_000_000
+        save_every = 1
+        """)
+    with pytest.raises(DovetailError, match=r"line 9: 'p': .* are 1000000000000 stages; at most"):
+        experiments.read(path)
 
 
 def test_what_never_ends_is_not_read_to_its_end() -> None:

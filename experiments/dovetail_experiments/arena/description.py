@@ -19,6 +19,7 @@ from dovetail.peer.quoting import command
 from dovetail.peer.validation_messages import explained
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import GameRules
+from dovetail.protocol.outside import Few, Natural, Positive
 from dovetail_experiments.files.checking import configured, named, parametrised
 from dovetail_experiments.files.file import Mistake, Seed, located, table
 
@@ -35,7 +36,6 @@ BROKER_KEY, OWN_KEY = "broker.key", "arena.key"
 """Key files of an arena with keys: the broker's, and the one for the arena's own programs."""
 OWN = ":arena"
 """Name of the arena's own key; no entrant can have it."""
-Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
@@ -66,7 +66,7 @@ class Ladder(
     offers."""
     configuration: dict[str, Any] = {}
     """Its options; ``dovetail list NAME`` shows them."""
-    seats: Positive = 2
+    seats: Annotated[int, Meta(ge=1, le=1_024)] = 2
     """Number of seats in the game as configured."""
     command: list[str] | None = None
     """Command that starts a program, in any language, offering ``game``."""
@@ -74,7 +74,7 @@ class Ladder(
     """Clocks of the seats."""
     answer_timeout: Annotated[float, Meta(gt=0)] = 30.0
     """Seconds for any answer that no clock limits."""
-    openings: Annotated[int, Meta(ge=0)] = 0
+    openings: Natural = 0
     """Number of random first turns, the same in all games of a unit."""
     entrants: list[str] = msgspec.field(default_factory=lambda: ["*"])
     """Names of the admitted entrants; ``*`` admits everyone invited."""
@@ -125,7 +125,7 @@ class SeasonPlan(Struct, frozen=True, forbid_unknown_fields=True):
     unless it has an offset."""
     final: datetime | None = None
     """Start of its final."""
-    rounds: Positive = 1
+    rounds: Few = 1
     """Meetings of each pair of players in the final."""
 
 
@@ -142,11 +142,11 @@ class SubmissionLimits(Struct, frozen=True, forbid_unknown_fields=True):
     """Disk space for an agent's own files while it runs, in MiB."""
     upload: Annotated[int, Meta(ge=1, le=64)] = 8
     """Maximum size of an upload, in MiB."""
-    agents: Positive = 4
+    agents: Few = 4
     """Maximum agents per entrant."""
-    waiting: Positive = 10
+    waiting: Few = 10
     """Maximum versions that an entrant may have waiting to start."""
-    at_once: Positive = 40
+    at_once: Few = 40
     """Maximum agents that run at once; the others wait in the queue."""
 
 
@@ -168,7 +168,7 @@ class Arena(Struct, frozen=True, forbid_unknown_fields=True):
     """Address at which agents reach the broker, if not ``bind``."""
     folder: str = ""
     """Folder for all data; by default beside the file, with the file's name."""
-    games: Positive = 2
+    games: Few = 2
     """Maximum units played at once."""
     faults: Positive = 3
     """Consecutive losses by fault that pause an agent."""

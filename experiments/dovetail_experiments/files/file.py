@@ -21,12 +21,12 @@ from dovetail.peer.validation_messages import explained, meant
 from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Crash, Mode, PlayRules
+from dovetail.protocol.outside import Few, Natural, Positive
 from dovetail.protocol.ready import ready
 from dovetail.protocol.seeds import derive, keyed
 from dovetail_experiments.files.relative_paths import beside
 from dovetail_experiments.statistics.sprt import Sprt
 
-Positive = Annotated[int, Meta(ge=1)]
 Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 """A seed in the range of a database's integers."""
 Secret = Annotated[
@@ -76,7 +76,7 @@ class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
     play waits while it thinks."""
 
 
-Openings = Annotated[int, Meta(ge=0)] | str | list[list[Any]]
+Openings = Natural | str | list[list[Any]]
 """``auto``, a number of plies, a file, or lines; see ``PlayPart.openings``."""
 
 
@@ -157,9 +157,9 @@ class Phase(PlayPart, frozen=True, kw_only=True):
 
     mode: Mode = "learn"
     """``learn`` if agents may learn, ``evaluate`` if they must not."""
-    evaluate_every: Annotated[int, Meta(ge=0)] = 0
+    evaluate_every: Natural = 0
     """Episodes between evaluations, which are also played at the start and the end; 0 for none."""
-    save_every: Annotated[int, Meta(ge=0)] = 0
+    save_every: Natural = 0
     """Episodes between saves of the learners, as ``states/AGENT@EPISODES.state``, from which an
     interrupted run continues; 0 to save only at evaluations and at the end."""
     frozen: list[str] = []
@@ -211,11 +211,11 @@ class Tournament(PartRules, frozen=True, kw_only=True):
     """``round-robin``: all meet all; ``gauntlet``: the first ``challengers`` meet the others;
     ``knockout``: in the file's order, with byes for the first; ``swiss``: ``rounds`` of players
     with similar scores."""
-    seats: Positive = 2
+    seats: Annotated[int, Meta(ge=1, le=1_024)] = 2
     """Number of seats in the game.  With one, each player plays alone, all with the same seeds."""
     episodes: Positive = 100
     """Maximum number of episodes of each meeting, divided evenly among the seatings."""
-    rounds: Positive | None = None
+    rounds: Few | None = None
     """Number of rounds of a Swiss tournament; by default as many as a knockout has."""
     challengers: Positive = 1
     """In a gauntlet: the number of players, from the first, that meet all the others."""
@@ -225,7 +225,7 @@ class Tournament(PartRules, frozen=True, kw_only=True):
     """Number of games; a player with more than half of their points ends the meeting."""
     openings: Openings = "auto"
     """As in phases, but ``auto`` by default; all pairings share one list."""
-    parallel: Annotated[int, Meta(ge=0)] = 1
+    parallel: Annotated[int, Meta(ge=0, le=10_000)] = 1
     """Number of simultaneous meetings; 0 for one on each core."""
     truncated: Literal["apart", "draw"] = "apart"
     """Scoring of truncated games: in a separate column, or as draws."""
@@ -297,6 +297,9 @@ class Tournament(PartRules, frozen=True, kw_only=True):
         )
 
 
+STAGES = 100_000
+"""Maximum stages of a part."""
+
 Policy = Literal["latest", "uniform", "prioritised"]
 
 
@@ -310,7 +313,7 @@ class League(PartRules, frozen=True, kw_only=True):
     """Agent that learns."""
     pool: list[str] = []
     """Initial opponents; they do not learn."""
-    seats: Annotated[int, Meta(ge=2)] = 2
+    seats: Annotated[int, Meta(ge=2, le=1_024)] = 2
     """Number of seats in the game; opponents fill all but one."""
     policy: Policy = "uniform"
     """Choice of the next opponent: the latest snapshot, any with equal probability, or preferably
@@ -379,10 +382,10 @@ class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
     transport: Literal["ipc", "tcp"] = "ipc"
     """Connection between processes: a Unix socket, or a loopback port for ZeroMQ libraries
     without Unix sockets."""
-    shards: Positive = 1
+    shards: Few = 1
     """Number of brokers that share the episodes, each on its own core with its own peers; for
     files without learning."""
-    environments: Positive = 1
+    environments: Few = 1
     """Number of programs that offer the environment; on a cluster, each on its own node."""
     resources: Resources = Resources()
     """On a cluster: the resources of each trial or shard, or of the learner's broker with its
@@ -691,9 +694,24 @@ def _seated(file: ExperimentFile) -> Iterator[tuple[Any, ...]]:
         yield tournament.name, players, "tournaments", number, "players"
 
 
+def _too_many(kind: str, number: int, part: Phase | League, *keys: str) -> Iterator[Mistake]:
+    """Yield a mistake for each key that divides a part into more stages than a run can keep."""
+    for key in keys:
+        step = getattr(part, key)
+        if step and part.episodes // step > STAGES:
+            text = (
+                f"{part.name!r}: {part.episodes} episodes with {key} = {step} are "
+                f"{part.episodes // step} stages; at most {STAGES} fit"
+            )
+            yield Mistake(text, kind, number, key)
+
+
 def _contradictions(file: ExperimentFile) -> Iterator[Mistake]:
     learners = {league.learner for league in file.leagues}
+    for number, league in enumerate(file.leagues):
+        yield from _too_many("leagues", number, league, "block", "snapshot_every")
     for number, phase in enumerate(file.phases):
+        yield from _too_many("phases", number, phase, "evaluate_every", "save_every")
         if phase.keep_best:
             names = [each.name for each in file.evaluations]
             if phase.keep_best not in names:

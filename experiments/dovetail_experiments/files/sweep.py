@@ -26,20 +26,20 @@ from dovetail.peer.extras import needed
 from dovetail.peer.validation_messages import explained, meant
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.outside import Few
 from dovetail.protocol.seeds import derive
 from dovetail_experiments.files import file as files
 from dovetail_experiments.files.file import ExperimentFile, Mistake, Seed, located
 
 Value = bool | int | float | str | list[Any] | dict[str, Any]
-Positive = Annotated[int, Meta(ge=1)]
 
 
 class ValueRange(Struct, frozen=True, forbid_unknown_fields=True):
     """A range of numbers, integers if both ends are."""
 
-    low: int | float
+    low: Seed | float
     """Lowest value."""
-    high: int | float
+    high: Seed | float
     """Highest value."""
     log: bool = False
     """True to sample logarithmically."""
@@ -101,9 +101,9 @@ class SweepPart(Struct, frozen=True, forbid_unknown_fields=True):
     over all of them."""
     method: Literal["grid", "random", "optuna"] = "grid"
     """Choice of values: all of them, at random, or by Optuna."""
-    trials: Positive = 20
+    trials: Annotated[int, Meta(ge=1, le=10**6)] = 20
     """Number of sets of values to try; a grid tries all."""
-    batch: Positive = 4
+    batch: Few = 4
     """For Optuna: number of sets proposed at once, before any of their results are known."""
     objective: Objective | None = None
     """For Optuna: the objective to maximise."""
@@ -126,7 +126,7 @@ class Keys(Struct, frozen=True):
 
     seeds: Annotated[list[Seed], Meta(min_length=1)] | None = None
     """Master seeds, replacing ``seed``."""
-    repeats: Positive | None = None
+    repeats: Few | None = None
     """Number of master seeds to derive from ``seed``."""
     sweep: SweepPart | None = None
     """Values to try."""

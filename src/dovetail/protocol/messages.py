@@ -122,8 +122,12 @@ summary."""
 Legal = list[int] | bytes | None
 """Legal actions: action numbers, a bit mask (bit ``a % 8`` of byte ``a // 8``), or None for all."""
 
+LEAST, MOST = -(1 << 63), (1 << 64) - 1
+"""The least and the greatest integer in a frame."""
 Natural = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
+Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+"""A count that a file can have, too."""
 Seconds = Annotated[float, Meta(ge=0)]
 
 
@@ -1115,7 +1119,7 @@ class GameRules(Struct, omit_defaults=True, gc=False, frozen=True, kw_only=True)
     clock: ClockRule = ClockRule()
     """The seats' clocks: seconds for ``decision``, ``episode`` (all decisions together),
     ``increment`` (added after each) and ``margin`` (for the network)."""
-    max_turns: Positive | None = None
+    max_turns: Count | None = None
     """The turn after which an episode is truncated."""
     on_timeout: Breach = "forfeit"
     """The cost of a late answer: the seat loses (``forfeit``), a random legal action is played
@@ -1133,7 +1137,7 @@ class GameRules(Struct, omit_defaults=True, gc=False, frozen=True, kw_only=True)
 class PlayRules(GameRules, frozen=True, kw_only=True):
     """How many games are played at a time; in ``run`` and experiment files."""
 
-    concurrency: Positive = 1
+    concurrency: Count = 1
     """Episodes in progress at once, up to the agents' capacity; each is a separate match."""
     stacked: bool = False
     """True if the turns of many episodes share a message, if environment, agents and the other

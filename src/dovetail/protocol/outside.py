@@ -6,11 +6,13 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import LEAST, MOST
 
 SHORT = 1 << 16
 """Maximum bytes of a file with a key, a token or a password."""
@@ -20,8 +22,11 @@ LIST = 256 << 20
 """Maximum bytes of a long list."""
 STATE = 2 << 30
 """Maximum bytes of a learner's state."""
-LEAST, MOST = -(1 << 63), (1 << 64) - 1
-"""The least and the greatest integer that a frame can carry."""
+Natural = Annotated[int, Meta(ge=0, le=10**12)]
+Positive = Annotated[int, Meta(ge=1, le=10**12)]
+"""A count in a file."""
+Few = Annotated[int, Meta(ge=1, le=10_000)]
+"""A count of what is started, or listed before the start."""
 DEPTH = 50
 """Maximum nesting of tables and lists."""
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""

@@ -17,14 +17,13 @@ from dovetail.broker.runs.pending import answered
 from dovetail.peer.serving import Host
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.messages import NIL, View
+from dovetail.protocol.messages import LEAST, MOST, NIL, View
 from dovetail.protocol.scenes import Scene
 from dovetail.protocol.tensors import DIMENSIONS, DTYPES
 
 _AROUND = 1024
 """An upper bound for the encoded bytes of a turn or view without its array and lists."""
 _ARRAY = np.ndarray
-_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 _BITS = 8
 """Bits of a seat's number; a turn with higher ones is encoded."""
 _SMALL = 1 << 62
@@ -135,7 +134,7 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
                 except _WRONG:
                     return None
             elif kind is int:
-                if not _LEAST <= one <= _MOST:
+                if not LEAST <= one <= MOST:
                     return None
             elif kind is not float and kind is not bool:
                 return None

@@ -17,6 +17,7 @@ import numpy as np
 from msgspec.msgpack import Ext
 
 from dovetail.protocol import codec
+from dovetail.protocol.messages import LEAST, MOST
 
 _REFERENCE, _RAW, _VALUE, _FIXED, _LARGE, _STRUCT, _WHOLE = range(1, 8)
 _PLAIN = (type(None), bool, int, float, str, bytes)
@@ -62,7 +63,7 @@ class ObjectCodec:
         def value(each: Any) -> Any:
             kind = type(each)
             if kind in _PLAIN:
-                if kind is int and not -(1 << 63) <= each < 1 << 64:
+                if kind is int and not LEAST <= each <= MOST:
                     return Ext(_LARGE, str(each).encode())
                 return each
             if kind is tuple:

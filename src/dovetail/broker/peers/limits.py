@@ -130,7 +130,7 @@ KEPT_VALUE = 64
 KEPT = 256 << 20
 """Bytes left unconfirmed for too long after which a peer is disconnected."""
 
-Count = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class Allowance(Struct, frozen=True, forbid_unknown_fields=True):
