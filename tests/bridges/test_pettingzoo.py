@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pettingzoo
 import pytest
+from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo.test import (
     api_test,
@@ -420,6 +421,88 @@ def test_a_module_of_the_local_user() -> None:
         assert isinstance(legal, list)
         turn = game.step({seat: rng.choice(legal)})
     assert turn.terminated
+
+
+class Keyed(pettingzoo.AECEnv):
+    """Two agents that see a Dict with a text among its keys; one has a mask by another name."""
+
+    metadata: ClassVar[dict[str, Any]] = {"name": "keyed_v0"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.possible_agents = ["one", "other"]
+        plain = {"map": spaces.Discrete(9), "hint": spaces.Text(20)}
+        masked = {**plain, "allowed": spaces.MultiBinary(3)}
+        self.observation_spaces = {"one": spaces.Dict(masked), "other": spaces.Dict(plain)}
+        self.action_spaces = {each: spaces.Discrete(3) for each in self.possible_agents}
+
+    def reset(self, seed: int | None = None, options: Any = None) -> None:
+        self.agents = list(self.possible_agents)
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict(self.rewards)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos: dict[str, Any] = {each: {} for each in self.agents}
+        self.agent_selection, self.at = "one", 0
+
+    def observe(self, agent: str) -> Any:
+        seen = {"map": self.at, "hint": "go"}
+        return seen | ({"allowed": np.array([0, 1, 1], np.int8)} if agent == "one" else {})
+
+    def step(self, action: Any) -> None:
+        self.at += 1
+        self.agent_selection = self.agents[self.at % 2]
+        self.terminations = dict.fromkeys(self.agents, self.at == 4)
+
+    def render(self) -> None:
+        """Draw nothing."""
+
+
+@pytest.mark.parametrize(
+    ("more", "one", "other", "legal"),
+    [
+        ({}, ["allowed", "hint", "map"], ["hint", "map"], None),
+        ({"rename": {"allowed": "action_mask"}}, ["hint", "map"], ["hint", "map"], [1, 2]),
+        (
+            {"rename": {"map": "observation", "allowed": "action_mask"}, "ignore": ["hint"]},
+            None,  # a Dict of an observation and its mask alone
+            ["observation"],
+            [1, 2],
+        ),
+        ({"ignore": ["hint", "allowed"]}, ["map"], ["map"], None),
+    ],
+    ids=str,
+)
+def test_keys_of_a_dict_are_left_out_and_renamed(
+    more: dict[str, Any], one: list[str] | None, other: list[str], legal: Any
+) -> None:
+    own = {"id": f"{__name__}:Keyed", **more}
+    kind = preset(PettingZoo, own, "environment pettingzoo")
+    check_environment(kind, episodes=2)
+    game = kind()
+    spec = game.init()
+    first = game.start(1).seats[0]
+    second = game.step({0: 1}).seats[0]
+    assert (first.seat, second.seat) == (0, 1)
+    for view, keys in ((first, one), (second, other)):
+        assert spec.observation_space(view.seat).contains(view.observation)
+        found = sorted(view.observation) if isinstance(view.observation, dict) else None
+        assert found == keys
+    assert (first.legal, second.legal) == (legal, None)
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ({"ignore": ["goal"]}, "has no key 'goal'; there are allowed, hint, map"),
+        ({"rename": {"map": "hint"}}, "option 'rename': two keys get one name"),
+    ],
+)
+def test_wrong_keys_are_refused(more: dict[str, Any], line: str) -> None:
+    own = {"id": f"{__name__}:Keyed", **more}
+    with pytest.raises(DovetailError, match=line) as caught:
+        preset(PettingZoo, own, "environment pettingzoo")().init()
+    assert "\n" not in str(caught.value)
 
 
 class Mixed(Environment):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -46,6 +46,7 @@ def uci(
     """
     from dovetail_bridges.uci.server import Front
 
+    log_to_stderr()
     lock = threading.Lock()
     with conversation() as (lines, out):
 
@@ -53,7 +54,12 @@ def uci(
             with lock:
                 print(line, file=out, flush=True)
 
-        front = Front(_made(agent, set_, state, seed, register_), say, seed)
+        register(register_)
+
+        def make(changed: dict[str, Any], seed: int) -> Agent:
+            return _made(agent, {**settings(set_), **changed}, state, seed)
+
+        front = Front(make({}, seed), say, seed, make)
         try:
             for line in lines:
                 if not front.handle(line):
@@ -77,8 +83,10 @@ def gtp(
     """
     from dovetail_bridges.gtp.server import Front
 
+    log_to_stderr()
     with conversation() as (lines, out):
-        front = Front(_made(agent, set_, state, seed, register_), size, komi, seed)
+        register(register_)
+        front = Front(_made(agent, settings(set_), state, seed), size, komi, seed)
         try:
             for line in lines:
                 answer = front.handle(line)
@@ -92,12 +100,8 @@ def gtp(
             front.close()
 
 
-def _made(
-    name: str, given: list[str] | None, state: Path | None, seed: int, registered: list[str] | None
-) -> Agent:
-    log_to_stderr()
-    register(registered)
-    one = made(name, settings(given), seed)
+def _made(name: str, given: dict[str, Any], state: Path | None, seed: int) -> Agent:
+    one = made(name, given, seed)
     if state is not None:
         try:
             one.load(outside.data(state, outside.STATE))

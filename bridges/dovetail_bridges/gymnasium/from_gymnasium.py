@@ -13,12 +13,13 @@ from dovetail.peer.quoting import command
 from dovetail.peer.registry import one_line
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges import arguments, conversion
+from dovetail_bridges.dict_keys import DictKeys
 from dovetail_bridges.foreign import Foreign
 
 MODULE = "; an id that another package registers has its module before it, as in module:id"
 
 
-class Options(Struct, frozen=True, forbid_unknown_fields=True):
+class Options(DictKeys, Struct, frozen=True, forbid_unknown_fields=True):
     """The options of ``Gymnasium``."""
 
     id: Annotated[
@@ -26,13 +27,6 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "FrozenLake-v1"
     arguments: Annotated[
         dict[str, Any], Meta(description="Arguments of gymnasium.make, by name.")
-    ] = {}
-    ignore: Annotated[
-        tuple[str, ...],
-        Meta(description="Keys of an observation that is a Dict, which are left out."),
-    ] = ()
-    rename: Annotated[
-        dict[str, str], Meta(description="Other names for keys of an observation that is a Dict.")
     ] = {}
     wrappers: Annotated[
         tuple[str, ...],
@@ -141,28 +135,14 @@ class Gymnasium(Foreign[Options]):
 
     def _keyed(self) -> Any:
         """Return the environment with keys of its observations dropped and renamed."""
-        options, space = self.configuration, self.env.observation_space
-        if not (options.ignore or options.rename):
+        options = self.configuration
+        if not options.changed:
             return self.env
-        from gymnasium import spaces
         from gymnasium.wrappers import TransformObservation
 
-        keys = {str(key): key for key in space.spaces} if isinstance(space, spaces.Dict) else {}
-        for key in (*options.ignore, *options.rename):
-            if key not in keys:
-                there = f"there are {', '.join(keys)}" if keys else "it is not a Dict"
-                raise DovetailError(
-                    f"environment gymnasium: the observation of {options.id} has no key {key!r}; "
-                    f"{there}"
-                )
-        names = {key: options.rename.get(key, key) for key in keys if key not in options.ignore}
-        if len(set(names.values())) < len(names):
-            raise DovetailError("environment gymnasium, option 'rename': two keys get one name")
-
-        def named(seen: Any) -> dict[str, Any]:
-            return {new: seen[keys[key]] for key, new in names.items()}
-
-        return TransformObservation(self.env, named, spaces.Dict(named(space)))
+        owner = f"environment gymnasium, {options.id}"
+        [space] = options.spaces(owner, [self.env.observation_space])
+        return TransformObservation(self.env, options.values, space)
 
     def begin(self, seed: int) -> Turn:
         narrow = conversion.narrow(seed, self.configuration.seed_bits)

@@ -14,13 +14,14 @@ from dovetail.peer.registry import one_line
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges import arguments, conversion
+from dovetail_bridges.dict_keys import DictKeys
 from dovetail_bridges.foreign import Foreign
 from dovetail_bridges.outcomes import from_returns
 
 MASK = "action_mask"
 
 
-class Options(Struct, frozen=True, forbid_unknown_fields=True):
+class Options(DictKeys, Struct, frozen=True, forbid_unknown_fields=True):
     """The options of ``PettingZoo``."""
 
     id: Annotated[
@@ -79,8 +80,11 @@ class PettingZoo(Foreign[Options]):
         self.seat_of = {agent: seat for seat, agent in enumerate(self.agents)}
         self._parallel = options.api == "parallel"
         self._foreign, self._whole, self._observations, self._actions = [], [], [], []
-        for agent in self.agents:
-            seen, acted = self.env.observation_space(agent), self.env.action_space(agent)
+        shown = [self.env.observation_space(agent) for agent in self.agents]
+        if options.changed:
+            shown = options.spaces(f"environment pettingzoo, {options.id}", shown)
+        for agent, seen in zip(self.agents, shown, strict=True):
+            acted = self.env.action_space(agent)
             whole = conversion.from_space(seen, f"the observation space of {agent}")
             self._whole.append(whole)
             self._foreign.append((seen, acted))
@@ -205,6 +209,8 @@ class PettingZoo(Foreign[Options]):
         """Record a seat's observation, and its mask, which can be in the info instead."""
         if observation is None:
             return
+        if self.configuration.changed and isinstance(observation, dict):
+            observation = self.configuration.values(observation)
         mask = info.get(MASK)
         if isinstance(observation, dict) and MASK in observation:
             mask = observation[MASK]

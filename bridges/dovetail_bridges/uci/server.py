@@ -9,14 +9,18 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 from dovetail import __version__
+from dovetail.peer import options
 from dovetail.peer.agents.agent import Agent
 from dovetail.peer.agents.host import agent_name
+from dovetail.peer.registry import one_line
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock
 from dovetail_bridges.board_agent import BoardAgent
 from dovetail_bridges.uci.chess import ChessBoard, checked, material
+from dovetail_bridges.uci.options import SEED, EngineOptions
 
 NUMBER = re.compile(r"-?[0-9]{1,12}")
 NUMBERS = {"wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime"}
@@ -42,10 +46,24 @@ class Front:
         agent: the agent that plays chess.
         say: receives each line of output.
         seed: the seed of the agent's random choices and of drawn moves.
+        make: returns an agent with other parameters and seed.
     """
 
-    def __init__(self, agent: Agent, say: Callable[[str], None], seed: int = 0) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        say: Callable[[str], None],
+        seed: int = 0,
+        make: Callable[[dict[str, Any], int], Agent] | None = None,
+    ) -> None:
         self._seated = BoardAgent(agent, seed)
+        self._seed = seed
+        self._make = make
+        self._options = EngineOptions(options.describe(agent.Parameters) if make else {}, seed)
+        self._given: dict[str, Any] = {}
+        """The values of the options that were set."""
+        self._new: dict[str, Any] = {}
+        """Those that the agent does not have yet."""
         self._name = agent_name(agent)
         self._say = say
         self._rng = random.Random(seed)
@@ -64,8 +82,21 @@ class Front:
             case "uci":
                 self._say(f"id name Dovetail {self._name} {__version__}")
                 self._say("id author the Dovetail authors")
+                for option in self._options.lines():
+                    self._say(option)
                 self._say("uciok")
+            case "setoption":
+                try:
+                    name, value = self._options.read(line.strip().partition(" ")[2])
+                    self._new[name] = value
+                except DovetailError as error:
+                    self._say(f"info string {error}")
             case "isready":
+                if self._thinking.acquire(blocking=False):  # else at the next search
+                    try:
+                        self._renew()
+                    finally:
+                        self._thinking.release()
                 self._say("readyok")
             case "ucinewgame":
                 self._stop()
@@ -102,6 +133,29 @@ class Front:
                 self._seated.close()
             finally:
                 self._thinking.release()
+
+    def _renew(self) -> None:
+        """Take another agent if options were set; the caller holds the lock of the agent."""
+        new, self._new = self._new, {}
+        if not new:
+            return
+        parameters = {**self._given, **new}
+        seed = parameters.pop(SEED, self._seed)
+        try:
+            agent = self._seated.agent
+            if self._make is not None:
+                agent = self._make(parameters, seed)
+        except Exception as error:
+            why = str(error) if isinstance(error, DovetailError) else one_line(error)
+            self._say(f"info string {why}; the options stay as they were")
+            return
+        self._given |= new
+        if agent is self._seated.agent:
+            self._seated.leave()
+        else:
+            self._seated.close()
+        self._seated = BoardAgent(agent, seed)
+        self._rng = random.Random(seed)
 
     def _position(self, words: Sequence[str]) -> None:
         at = words.index("moves") if "moves" in words else len(words)
@@ -180,6 +234,7 @@ class _Search:
             if self._said.is_set():
                 return
             try:
+                front._renew()
                 if self._board.state.is_terminal():
                     raise DovetailError("neither side can win, so the agent is not asked")
                 action = front._seated.decide(self._board, self._clock)

@@ -4,17 +4,19 @@ protocols."""
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
 import pyspiel
 import pytest
+from msgspec import Meta, Struct
 
 from dovetail import Agent, InProcess, __version__
-from dovetail.peer import registry
+from dovetail.peer import options, registry
 from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.plugins import register
 from dovetail.protocol.errors import DovetailError
@@ -59,10 +61,10 @@ class Noted(Agent):
 class Engine:
     """A UCI front in this program."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, make: Any = None, seed: int = 0) -> None:
         self.lines: list[str] = []
         self.more = threading.Condition()
-        self.front = uci.Front(agent, self.say)
+        self.front = uci.Front(agent, self.say, seed, make)
 
     def say(self, line: str) -> None:
         with self.more:
@@ -96,8 +98,101 @@ def test_the_handshake() -> None:
     assert engine.until("id author")
     assert engine.until("uciok")
     assert engine.until("readyok")
-    assert not engine.lines
+    assert engine.lines == ["info string no option 'Hash'; there are Seed"]
     assert not engine.front.handle("quit")
+    engine.front.close()
+
+
+class Tuned(Struct, frozen=True, forbid_unknown_fields=True):
+    """Parameters of each kind."""
+
+    depth: Annotated[int, Meta(ge=1, lt=9)] = 2
+    bold: bool = False
+    style: Literal["calm", "wild"] = "calm"
+    weight: float = 0.5
+    path: str = ""
+    shape: tuple[int, ...] = ()
+
+
+class Tunable(Noted):
+    """It notes what it was made with."""
+
+    name = "tunable"
+    Parameters = Tuned
+    made: ClassVar[list[tuple[Tuned, int]]] = []
+    closed: ClassVar[list[Any]] = []
+
+    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        if self.parameters.depth == 7:
+            raise ValueError("seven is\ntoo deep")
+        self.made.append((self.parameters, seed))
+
+    def cleanup(self) -> None:
+        self.closed.append(self.parameters.depth)
+
+
+def test_parameters_are_options_of_the_engine() -> None:
+    Tunable.made.clear()
+    Tunable.closed.clear()
+    engine = Engine(
+        Tunable(seed=4),
+        lambda given, seed: Tunable(options.read(Tuned, given, "agent tunable"), seed),
+        seed=4,
+    )
+    engine.tell("uci")
+    announced = [line for line in engine.lines if line.startswith("option")]
+    assert announced == [
+        "option name depth type spin default 2 min 1 max 8",
+        "option name bold type check default false",
+        "option name style type combo default calm var calm var wild",
+        "option name weight type string default 0.5",
+        "option name Seed type spin default 4 min 0 max 2147483647",
+    ]
+    for line in ("Depth value 5", "bold value true", "style value wild", "weight value 0.25"):
+        engine.tell(f"setoption name {line}")
+    engine.tell("setoption name Seed value 6", "isready")
+    tuned = Tuned(5, True, "wild", 0.25)
+    assert Tunable.made[1:] == [(tuned, 6)], "an agent for each option"
+    assert Tunable.closed == [2]
+    engine.tell("isready", "position startpos", "go depth 1")
+    assert engine.until("bestmove")
+    assert len(Tunable.made) == 2, "nothing has changed"
+    engine.tell("setoption name depth value 3", "go depth 1")  # no isready in between
+    assert engine.until("bestmove")
+    assert Tunable.made[2:] == [(Tuned(3, True, "wild", 0.25), 6)]
+    engine.front.close()
+    assert Tunable.closed == [2, 5, 3]
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ("name path value /etc/passwd", "no option 'path'; there are depth, bold, style, weight"),
+        ("name depth value two", "option depth: 'two' must be of type integer"),
+        ("name depth value true", "option depth: 'true' must be of type integer"),
+        ("name depth", "option depth: '' must be of type integer"),
+        ("name style value loud", "option style: 'loud' is not one of calm, wild"),
+        ("name bold value 1", "option bold: '1' must be of type boolean"),
+        ("value 3", "no option ''"),
+        ("name depth value 10", "option 'depth'"),
+        ("name depth value 7", "ValueError: seven is too deep"),
+        ("name Seed value -1", "option Seed: -1 is not from 0 to"),
+    ],
+)
+def test_a_wrong_option_is_one_line_and_changes_nothing(given: str, line: str) -> None:
+    Tunable.made.clear()
+    engine = Engine(
+        Tunable(), lambda given, seed: Tunable(options.read(Tuned, given, "agent tunable"), seed)
+    )
+    engine.tell(f"setoption {given}", "isready")
+    [said] = [each for each in engine.lines if each != "readyok"]
+    assert said.startswith("info string ")
+    assert line in said
+    assert "\n" not in said
+    engine.tell("position startpos", "go depth 1")
+    assert engine.until("bestmove")
+    assert len(Tunable.made) == 1
     engine.front.close()
 
 
@@ -653,6 +748,17 @@ def test_the_score_is_the_referees(seed: int) -> None:
 
 # -- whole programs
 # -----------------------------------------------------------------------------------------
+
+
+def test_the_command_announces_the_parameters_of_its_agent() -> None:
+    line = [sys.executable, "-m", "dovetail", "uci", "--agent", "mcts", "--set", "simulations=7"]
+    told = "uci\nsetoption name simulations value 0\nisready\nquit\n"
+    said = subprocess.run(line, input=told, capture_output=True, text=True, check=True).stdout
+    assert "option name simulations type spin default 7 min 1 max 2147483647\n" in said
+    assert re.search(
+        "^info string agent mcts, option 'simulations'.*stay as they were$", said, re.M
+    )
+    assert said.endswith("readyok\n")
 
 
 def test_our_engines_play_under_their_protocols() -> None:
