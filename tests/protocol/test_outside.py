@@ -6,12 +6,14 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from msgspec import inspect
 
 from dovetail.broker.peers import access_file
 from dovetail.broker.peers.access import Access
+from dovetail.peer import plugins
 from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
@@ -110,6 +112,19 @@ def test_every_integer_of_a_file_has_bounds(name: str) -> None:
             assert (-math.inf if each.ge is None else each.ge) >= -(2**63), seen
             assert (math.inf if each.le is None else each.le) < 2**63, seen
     assert found
+
+
+OFFERED = [
+    (kind, name) for kind in ("agent", "environment") for name in plugins.names(cast("Any", kind))
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), OFFERED)
+def test_every_integer_of_an_option_has_an_upper_bound(kind: Any, name: str) -> None:
+    found = plugins.find(kind, name)
+    options = found.Configuration if kind == "environment" else found.Parameters
+    for each in integers(inspect.type_info(options), set()):
+        assert (math.inf if each.le is None else each.le) < 2**63, each
 
 
 @pytest.mark.parametrize("number", [2**63, 2**64 - 1])

@@ -24,7 +24,7 @@ class RecordedParameters(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ]
     episode: Annotated[
-        str | int,
+        str | Annotated[int, Meta(ge=0, le=10**12)],
         Meta(description="The number of its episode as `dovetail replay` lists them, or `last`."),
     ] = "last"
     off: Annotated[

@@ -37,7 +37,8 @@ class LinearTDParameters(LearnerOptions, frozen=True, forbid_unknown_fields=True
         ),
     ] = "predicted"
     snapshot_every: Annotated[
-        int, Meta(ge=0, description="Updates between snapshots of the weights; 0 for none.")
+        int,
+        Meta(ge=0, le=10**12, description="Updates between snapshots of the weights; 0 for none."),
     ] = 50
 
 

@@ -31,7 +31,7 @@ class KaggleParameters(Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(gt=0, le=86_400, description="Seconds for a decision, if the run has no clock.")
     ] = 60.0
     in_a_row: Annotated[
-        int, Meta(ge=2, description="`inarow` in the configuration of Connect Four.")
+        int, Meta(ge=2, le=10**12, description="`inarow` in the configuration of Connect Four.")
     ] = 4
 
 

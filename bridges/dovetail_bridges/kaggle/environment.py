@@ -39,6 +39,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(
             ge=0,
+            le=10**12,
             description="Number of agents, the seats; 0 for the fewest.",
             extra_json_schema={"x-seats": True},
         ),

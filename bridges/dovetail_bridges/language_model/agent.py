@@ -39,10 +39,12 @@ class LanguageModelParameters(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(gt=0, le=86_400, description="For one decision; a shorter clock counts instead."),
     ] = 60.0
     tokens: Annotated[
-        Annotated[int, Meta(ge=1)] | None,
+        Annotated[int, Meta(ge=1, le=10**12)] | None,
         Meta(description="For one episode, questions and answers; null: no limit."),
     ] = None
-    answer_tokens: Annotated[int, Meta(ge=1, description="The most of one answer.")] = 1024
+    answer_tokens: Annotated[int, Meta(ge=1, le=10**12, description="The most of one answer.")] = (
+        1024
+    )
     temperature: Annotated[
         Annotated[float, Meta(ge=0, le=2)] | None,
         Meta(description="Of the model; null: the server's default."),

@@ -54,6 +54,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(
             ge=0,
+            le=10**12,
             description="The number of actions, counted from 0; 0 for what the schema or the first "
             "position says.",
         ),
@@ -87,10 +88,12 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = "mover"
     reset: Annotated[dict[str, Any], Meta(description="Further parameters of reset.")] = {}
-    sessions: Annotated[int, Meta(ge=0, description="Matches at a time; 0 for any number.")] = 1
+    sessions: Annotated[
+        int, Meta(ge=0, le=10**12, description="Matches at a time; 0 for any number.")
+    ] = 1
     timeout: Annotated[float, Meta(gt=0, description="Seconds for an answer.")] = 60.0
     max_turns: Annotated[
-        int, Meta(ge=1, description="Turns after which an episode is truncated.")
+        int, Meta(ge=1, le=10**12, description="Turns after which an episode is truncated.")
     ] = 1000
 
 

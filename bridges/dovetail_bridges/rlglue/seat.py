@@ -29,7 +29,7 @@ INDEX_SIZE = 100_000
 class SeatOptions(Struct, frozen=True):
     """The form in which a legacy agent sees a game."""
 
-    index: Annotated[int, Meta(ge=0)] = 0
+    index: Annotated[int, Meta(ge=0, le=10**12)] = 0
     """The maximum number of observations to number in order of appearance; 0 shows them as they
     are."""
     mask: Literal["", "chars", "ints"] = ""
@@ -40,7 +40,7 @@ class SeatOptions(Struct, frozen=True):
     penalty: float | None = None
     """The reward for an illegal action; None takes the game's forfeit, its least reward, or -1, the
     first of these that exists."""
-    tries: Annotated[int, Meta(ge=0)] = 20
+    tries: Annotated[int, Meta(ge=0, le=10**12)] = 20
     """Illegal answers to one decision after which the action goes to the broker as it is."""
 
 

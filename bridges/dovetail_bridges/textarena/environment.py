@@ -50,7 +50,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
         dict[str, Any], Meta(description="Arguments of textarena.make, by name.")
     ] = {}
     max_turns: Annotated[
-        int, Meta(ge=1, description="Turns after which an episode is truncated.")
+        int, Meta(ge=1, le=10**12, description="Turns after which an episode is truncated.")
     ] = 1000
 
 

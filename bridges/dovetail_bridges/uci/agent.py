@@ -39,13 +39,17 @@ class UciParameters(Struct, frozen=True, forbid_unknown_fields=True):
             "adds one."
         ),
     ] = "stockfish"
-    nodes: Annotated[int, Meta(ge=1, description="Positions to search at a move.")] | None = None
-    depth: Annotated[int, Meta(ge=1, description="Plies to search at a move.")] | None = None
+    nodes: (
+        Annotated[int, Meta(ge=1, le=10**12, description="Positions to search at a move.")] | None
+    ) = None
+    depth: (
+        Annotated[int, Meta(ge=1, le=10**12, description="Plies to search at a move.")] | None
+    ) = None
     seconds: Annotated[
         float, Meta(gt=0, description="Seconds at a move, if nothing else limits it.")
     ] = 0.1
     options: Annotated[
-        dict[str, int | bool | str],
+        dict[str, Annotated[int, Meta(ge=-(10**12), le=10**12)] | bool | str],
         Meta(description="The engine's own options: numbers, switches and choices."),
     ] = {}
 

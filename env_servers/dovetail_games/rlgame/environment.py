@@ -37,7 +37,8 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
         bool, Meta(description="whether pawns in a base without a free exit are lost too")
     ] = True
     max_moves: Annotated[
-        int, Meta(ge=1, description="moves of both players after which a game is truncated")
+        int,
+        Meta(ge=1, le=10**12, description="moves of both players after which a game is truncated"),
     ] = 20_000
     win_reward: Annotated[
         float, Meta(gt=0, description="reward of the winner; the loser gets its negative")

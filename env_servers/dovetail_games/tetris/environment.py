@@ -40,7 +40,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = PIECES
     max_pieces: Annotated[
-        int, Meta(ge=0, description="pieces after which a game is truncated; 0: never")
+        int, Meta(ge=0, le=10**12, description="pieces after which a game is truncated; 0: never")
     ] = 0
     afterstates: Annotated[
         Literal["after", "boards"],

@@ -122,8 +122,6 @@ summary."""
 Legal = list[int] | bytes | None
 """Legal actions: action numbers, a bit mask (bit ``a % 8`` of byte ``a // 8``), or None for all."""
 
-LEAST, MOST = -(1 << 63), (1 << 64) - 1
-"""The least and the greatest integer in a frame."""
 Natural = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]

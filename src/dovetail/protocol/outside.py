@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Meta
 
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.messages import LEAST, MOST
 
 SHORT = 1 << 16
 """Maximum bytes of a file with a key, a token or a password."""
@@ -27,6 +26,8 @@ Positive = Annotated[int, Meta(ge=1, le=10**12)]
 """A count in a file."""
 Few = Annotated[int, Meta(ge=1, le=10_000)]
 """A count of what is started, or listed before the start."""
+LEAST, MOST = -(1 << 63), (1 << 64) - 1
+"""The least and the greatest integer that a frame can carry."""
 DEPTH = 50
 """Maximum nesting of tables and lists."""
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""

@@ -83,7 +83,10 @@ class AmazonsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=T
         Meta(description="Value a won game at a million instead of the study's 100."),
     ] = False
     halving: Annotated[
-        int, Meta(ge=0, description="Updates after which the step size is halved; 0 for never.")
+        int,
+        Meta(
+            ge=0, le=10**12, description="Updates after which the step size is halved; 0 for never."
+        ),
     ] = 5000
     endgame: Annotated[
         int,

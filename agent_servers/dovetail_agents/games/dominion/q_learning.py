@@ -222,7 +222,7 @@ class DominionQParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
         ),
     ] = "12"
     bounds: Annotated[
-        dict[str, int],
+        dict[str, Annotated[int, Meta(le=10**6)]],
         Meta(description="Upper bounds of parts of the state that replace the version's."),
     ] = msgspec.field(default_factory=dict)
     reward: Annotated[

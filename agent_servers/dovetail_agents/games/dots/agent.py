@@ -76,6 +76,7 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
         int,
         Meta(
             ge=0,
+            le=10**12,
             description="Maximum positions per decision, beyond which it looks less far ahead; "
             "0 for no limit. On 5 x 5 dots and more a turn can take boxes in millions of ways.",
         ),

@@ -112,7 +112,11 @@ class DotsPerfectParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
     rows: Annotated[
         int,
-        Meta(ge=0, description="Rows of dots, where a board is not square; 0 for a square one."),
+        Meta(
+            ge=0,
+            le=10**12,
+            description="Rows of dots, where a board is not square; 0 for a square one.",
+        ),
     ] = 0
 
 

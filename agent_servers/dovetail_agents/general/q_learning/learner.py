@@ -42,6 +42,7 @@ class LearnerParameters(Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(
             ge=0,
+            le=10**12,
             description="While learning, actions tried fewer times than this in a state come "
             "first; 0 is plain epsilon-greedy.",
         ),

@@ -164,7 +164,7 @@ class AlphaBetaParameters(EvaluatedParameters, frozen=True, forbid_unknown_field
 
     depth: Annotated[int, Meta(ge=1, le=100, description="Maximum plies to look ahead.")] = 4
     nodes: Annotated[
-        int, Meta(ge=0, description="Maximum positions per decision; 0 for no limit.")
+        int, Meta(ge=0, le=10**12, description="Maximum positions per decision; 0 for no limit.")
     ] = 0
     seconds: Annotated[
         float, Meta(ge=0, description="Time for a decision; 0 for no limit but the clock's.")
@@ -232,7 +232,9 @@ class RolloutsParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields
     """The parameters of ``Rollouts``; defaults are the Amazons study's."""
 
     depth: Annotated[int, Meta(ge=1, le=100, description="Plies to look ahead.")] = 2
-    candidates: Annotated[int, Meta(ge=1, description="Number of best actions to play out.")] = 5
+    candidates: Annotated[
+        int, Meta(ge=1, le=10**12, description="Number of best actions to play out.")
+    ] = 5
     rollout_depth: Annotated[
         int, Meta(ge=1, le=100, description="Plies of search in the rollouts.")
     ] = 2
@@ -240,6 +242,7 @@ class RolloutsParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields
         int,
         Meta(
             ge=0,
+            le=10**12,
             description="Actions of a rollout at most, then who has earned most has won; 0 plays "
             "to the end.",
         ),
@@ -286,7 +289,7 @@ class MCTSParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True
     """The parameters of ``MCTSAgent``."""
 
     simulations: Annotated[
-        int, Meta(ge=1, description="Maximum number of games played out per decision.")
+        int, Meta(ge=1, le=10**12, description="Maximum number of games played out per decision.")
     ] = 200
     exploration: Annotated[
         float,

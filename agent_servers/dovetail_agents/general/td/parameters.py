@@ -63,6 +63,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(
             ge=0,
+            le=10**12,
             description="Evaluate with weights averaged over about this many episodes (Polyak and "
             "Juditsky 1992), which are steadier than the latest; 0 uses the latest.",
         ),
@@ -113,7 +114,10 @@ class RLGameParameters(TDParameters, frozen=True, forbid_unknown_fields=True):
     epsilon: Epsilon = 0.1
     traces: Annotated[Traces, Meta(description="How a gradient joins the trace.")] = "replacing"
     averaging: Annotated[
-        int, Meta(ge=0, description="Episodes to average the weights over; 0 uses the latest.")
+        int,
+        Meta(
+            ge=0, le=10**12, description="Episodes to average the weights over; 0 uses the latest."
+        ),
     ] = 0
     activation: Annotated[Activation, Meta(description="Activation of the hidden units.")] = (
         "sigmoid"

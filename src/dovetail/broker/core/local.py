@@ -17,7 +17,8 @@ from dovetail.broker.runs.pending import answered
 from dovetail.peer.serving import Host
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.messages import LEAST, MOST, NIL, View
+from dovetail.protocol.messages import NIL, View
+from dovetail.protocol.outside import LEAST, MOST
 from dovetail.protocol.scenes import Scene
 from dovetail.protocol.tensors import DIMENSIONS, DTYPES
 

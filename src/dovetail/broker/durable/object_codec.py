@@ -17,7 +17,7 @@ import numpy as np
 from msgspec.msgpack import Ext
 
 from dovetail.protocol import codec
-from dovetail.protocol.messages import LEAST, MOST
+from dovetail.protocol.outside import LEAST, MOST
 
 _REFERENCE, _RAW, _VALUE, _FIXED, _LARGE, _STRUCT, _WHOLE = range(1, 8)
 _PLAIN = (type(None), bool, int, float, str, bytes)
