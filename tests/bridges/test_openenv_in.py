@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -17,11 +17,17 @@ from tests.bridges.test_openenv import SMALL, served
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
+from websockets.protocol import State
+from websockets.server import ServerProtocol
 from websockets.sync.server import ServerConnection, serve
 
 from dovetail import InProcess
+from dovetail.broker.shell.serve import in_thread
+from dovetail.client.client import Experiment
 from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.agents.serve import serve as serve_agents
 from dovetail.peer.environments.environment import IllegalAction
+from dovetail.peer.environments.serve import serve as serve_environments
 from dovetail.peer.presets import preset
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Discrete, Text
@@ -44,8 +50,22 @@ LIES: dict[str, dict[str, Any]] = {
     "huge": {"reward": 10**400},
     "done": {"done": "no"},
     "deep": {"observation": {"legal_actions": [0], "seen": DEEP}},
+    "bool": {"observation": {"legal_actions": [True]}},
+    "nested": {"observation": {"legal_actions": [[0], {}]}},
+    "mover": {"metadata": {"next_player": [1]}},
+    "metadata": {"metadata": [1]},
+    "kind": {"observation": 3},
+    "numbers": {"observation": {"board": [10**400, 1]}},
+    "board": {"observation": {"board": [float("nan"), 1]}},
 }
 """Data of answers that say what cannot be."""
+
+
+def drip() -> Iterator[str]:
+    """Yield a message's fragments without end."""
+    while True:
+        yield " "
+        time.sleep(0.02)
 
 
 class Nim:
@@ -113,6 +133,12 @@ class Nim:
                     elif self.fault == "noise":
                         connection.send("not JSON")
                         continue
+                    elif self.fault == "bytes":
+                        connection.send(b"{}")
+                        continue
+                    elif self.fault == "drip":
+                        connection.send(drip())
+                        return
                 if type(column) is not int:
                     error = {"message": "column: not an int", "code": "VALIDATION_ERROR"}
                     connection.send(json.dumps({"type": "error", "data": error}))
@@ -128,7 +154,9 @@ class Nim:
             data = {"observation": seen, "reward": reward, "done": done}
             if steps == 3 and self.fault in LIES:
                 data |= LIES[self.fault]
-            data["metadata"] = {"next_player": player}
+            data.setdefault("metadata", {"next_player": player})
+            if steps == 3 and self.fault == "large":
+                data["metadata"]["much"] = "[]," * 33_333_333
             if steps == 3 and self.fault == "flood":
                 with suppress(ConnectionClosed):
                     while True:
@@ -205,6 +233,13 @@ def test_matches_wait_for_a_server_of_one_session() -> None:
         ("done", "done is 'no', not true or false"),
         ("deep", "an observation is nested too deeply to be written"),
         ("flood", "an answer of type 'observation'; expected nothing"),
+        ("bytes", "\"b'{}'\" is not an answer of OpenEnv"),
+        ("drip", "no answer to step within 0.3 s"),
+        ("large", "the server is gone: sent 1009 (message too big)"),
+        ("bool", "the legal action 'True' is not among the actions, 0 to 2"),
+        ("nested", "the legal action '[0]' is not among the actions, 0 to 2"),
+        ("mover", "metadata.next_player is '[1]'; expected one of [1, -1]"),
+        ("metadata", "metadata.next_player is 'None'; expected one of [1, -1]"),
     ],
 )
 def test_a_fault_of_the_server_is_no_seats_and_the_next_episode_plays(
@@ -212,7 +247,8 @@ def test_a_fault_of_the_server_is_no_seats_and_the_next_episode_plays(
 ) -> None:
     game = Nim(fault)
     with running(game) as url:
-        kind = preset(OpenEnv, {"url": url, "timeout": 0.3, **BOTH}, "environment openenv")
+        timeout = 60.0 if fault == "large" else 0.3
+        kind = preset(OpenEnv, {"url": url, "timeout": timeout, **BOTH}, "environment openenv")
         with InProcess([kind], [Random]) as experiment:
             agents = [experiment.create("random"), experiment.create("random", seed=1)]
             run = experiment.run("openenv", agents, episodes=2, seed=3, retries=0)
@@ -225,6 +261,131 @@ def test_a_fault_of_the_server_is_no_seats_and_the_next_episode_plays(
     assert (results[0].blame, text in results[0].message) == (None, True), results[0].message
     ours = [each.getMessage() for each in caplog.records if each.name.startswith("dovetail")]
     assert "Traceback" not in "".join(ours)  # the fault is another program's
+
+
+def test_while_a_server_hangs_other_games_are_played() -> None:
+    stop = threading.Event()
+    with running(Nim("hang")) as url, in_thread("tcp://127.0.0.1:*") as address:
+        kind = preset(OpenEnv, {"url": url, "timeout": 5.0, **BOTH}, "environment openenv")
+        programs = [
+            threading.Thread(target=each, args=(what, address), kwargs={"stop": stop})
+            for each, what in (
+                (serve_environments, kind),
+                (serve_environments, ConnectFour),
+                (serve_agents, [Random]),
+            )
+        ]
+        for each in programs:
+            each.start()
+        try:
+            with Experiment.connect(address) as experiment:
+                experiment.expect(["openenv", "connect_four"], ["random"], timeout=60.0)
+                agents = [experiment.create("random", seed=seed) for seed in range(2)]
+                hung = experiment.run("openenv", agents, retries=0, check=False)
+                beside = experiment.run("connect_four", agents, episodes=20).wait()
+                assert [each.reason for each in beside] == ["terminated"] * 20
+                assert hung.poll(0.0) == [], "the others waited"
+                [lost] = hung.wait()
+        finally:
+            stop.set()
+            for each in programs:
+                each.join()
+    assert (lost.reason, lost.blame) == ("environment-failed", None)
+    assert lost.message == "no answer to step within 5 s"
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        ("kind", "board has the shape []; it began otherwise"),
+        ("numbers", "board has the shape []; it began otherwise"),
+        ("board", "board has NaN among its numbers"),
+    ],
+)
+def test_numbers_that_are_none_are_the_servers_fault(
+    fault: str, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with running(Nim(fault)) as url:
+        [episode] = played(url, 2, episodes=1, observe="board", **BOTH)
+    assert (episode.reason, episode.blame, episode.message) == ("environment-failed", None, text)
+    assert not [each for each in caplog.records if each.exc_info]
+
+
+@pytest.mark.parametrize(
+    "schema_",
+    [
+        {"properties": [1], "required": ["a"]},
+        {"properties": {"column": {}}, "required": 3},
+        {"properties": {"column": {}}, "required": [{}]},
+        {"properties": {"column": {"enum": 3}}, "required": ["column"]},
+        {"properties": {"column": {"anyOf": [3]}}, "required": ["column"]},
+        {"properties": {"column": [1]}, "required": ["column"]},
+    ],
+    ids=str,
+)
+def test_a_malformed_schema_is_one_line(schema_: Any) -> None:
+    with (
+        running(Nim(action=schema_)) as url,
+        pytest.raises(DovetailError, match="the server's schema of an action is malformed: Expect"),
+    ):
+        preset(OpenEnv, {"url": url}, "environment openenv")().init()
+
+
+def test_a_redirection_is_not_followed() -> None:
+    """The user named the server, and its headers may have a secret."""
+    asked: list[str] = []
+
+    def elsewhere(connection: ServerConnection, request: Request) -> Response:
+        asked.append(request.path)
+        return Response(HTTPStatus.NOT_FOUND, "no", Headers({"Content-Length": "0"}), b"")
+
+    with serve(lambda _: None, "127.0.0.1", 0, process_request=elsewhere) as other:
+        away = f"ws://127.0.0.1:{other.socket.getsockname()[1]}/ws"
+        thread = threading.Thread(target=other.serve_forever)
+        thread.start()
+
+        class Moved(Nim):
+            def page(self, connection: ServerConnection, request: Request) -> Response | None:
+                if request.path == "/schema":
+                    return super().page(connection, request)
+                given = {"Location": away, "Content-Length": "0"}
+                return Response(HTTPStatus.TEMPORARY_REDIRECT, "away", Headers(given), b"")
+
+        with running(Moved()) as url:
+            kind = preset(OpenEnv, {"url": url}, "environment openenv")
+            with pytest.raises(DovetailError, match=r"cannot be reached: .*HTTP 307$"):
+                kind().init()
+        other.shutdown()
+        thread.join()
+    assert asked == []
+
+
+def test_a_server_that_does_not_read_is_not_waited_for() -> None:
+    """A large action fills what the kernel buffers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, ExitStack() as kept:
+
+        def accept() -> None:
+            connection, _ = listener.accept()
+            kept.enter_context(connection)
+            server = ServerProtocol()
+            while not server.handshake_exc and server.state is State.CONNECTING:
+                server.receive_data(connection.recv(4096))
+                for event in server.events_received():
+                    assert isinstance(event, Request)
+                    server.send_response(server.accept(event))
+                for data in server.data_to_send():
+                    connection.sendall(data)
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        client = OpenEnvClient(f"ws://127.0.0.1:{listener.getsockname()[1]}", {}, 0.5)
+        thread.join()
+        noise = random.Random(1).randbytes(8 << 20).hex()
+        begun = time.monotonic()
+        with pytest.raises(ServerFault, match=r"no answer to step within 0\.5 s"):
+            client.ask("step", {"action": noise})
+        client.close()
+        assert time.monotonic() - begun < 20.0
 
 
 def test_a_schema_that_trickles_is_not_waited_for() -> None:

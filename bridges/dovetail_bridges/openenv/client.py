@@ -6,8 +6,8 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
@@ -17,8 +17,10 @@ from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.json_text import write
 
-ANSWER = 100 << 20
-"""Maximum bytes of an answer, as in OpenEnv's own client."""
+ANSWER = 16 << 20
+"""Maximum bytes of an answer.  OpenEnv's own client reads 100 MiB, which may be 2 GB of lists."""
+SHORT = 16 << 10
+"""Bytes of a request that a socket takes even if the server does not read."""
 PAGE = 4 << 20
 """Maximum bytes of a schema."""
 
@@ -68,17 +70,12 @@ def schema(base: str, headers: Mapping[str, str], timeout: float) -> dict[str, A
     try:
         with closing(kind(parts.netloc, timeout=timeout)) as connection:
             connection.connect()
-            late = threading.Timer(timeout, connection.sock.shutdown, [socket.SHUT_RDWR])
-            late.daemon = True
-            late.start()  # a timeout of the socket is one for each byte
-            try:
+            with _within(timeout, connection.sock):
                 connection.request("GET", f"{parts.path}/schema", headers=dict(headers))
                 answer = connection.getresponse()
                 if answer.status != HTTPStatus.OK:  # redirections too: the user named the server
                     raise OSError(f"HTTP status {answer.status}")
                 found = json.loads(answer.read(PAGE))
-            finally:
-                late.cancel()
     except (OSError, ValueError, RecursionError, HTTPException) as error:
         raise DovetailError(
             f"environment openenv: {base}/schema cannot be read ({line(str(error))}); "
@@ -87,6 +84,18 @@ def schema(base: str, headers: Mapping[str, str], timeout: float) -> dict[str, A
     if not isinstance(found, dict) or not isinstance(found.get("action"), dict):
         raise DovetailError(f"environment openenv: {base}/schema has no schema of an action")
     return found
+
+
+@contextmanager
+def _within(seconds: float, connection: socket.socket) -> Iterator[None]:
+    """Break a connection off if the context lasts longer; a socket's own timeout is for a byte."""
+    late = threading.Timer(seconds, connection.shutdown, [socket.SHUT_RDWR])
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
 
 
 class OpenEnvClient:
@@ -110,10 +119,16 @@ class OpenEnvClient:
         self.broken = False
         """True after a fault."""
         self._closing = ExitStack()
+        parts = urlsplit(base)
+        port = parts.port or (443 if parts.scheme == "wss" else 80)
         try:
+            raw = socket.create_connection((parts.hostname or "", port), timeout)
+            self._closing.callback(raw.close)
+            raw.settimeout(None)
             self._socket = self._closing.enter_context(
                 connect(
                     f"{base}/ws",
+                    sock=raw,  # or redirections would be followed, with the headers
                     additional_headers=dict(headers),
                     open_timeout=timeout,
                     close_timeout=1.0,
@@ -122,8 +137,10 @@ class OpenEnvClient:
                     proxy=None,
                 )
             )
-        except self._failures as error:
-            raise ServerFault(f"{base} cannot be reached: {line(str(error))}") from None
+        except (*self._failures, ValueError) as error:
+            self._closing.close()
+            why = error.__cause__ if isinstance(error, ValueError) else error
+            raise ServerFault(f"{base} cannot be reached: {line(str(why or error))}") from None
 
     def ask(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
         """Return the data of the answer to a request.
@@ -136,11 +153,18 @@ class OpenEnvClient:
         self.broken = True
         try:
             self._early()
-            self._socket.send(write({"type": kind, "data": data}))
+            text = write({"type": kind, "data": data})
+            # What the kernel does not buffer waits for the server to read.
+            with (
+                _within(self._timeout, self._socket.socket) if len(text) > SHORT else nullcontext()
+            ):
+                self._socket.send(text)
             answer = self._socket.recv(max(0.0, until - time.monotonic()))
         except TimeoutError:
             raise ServerFault(f"no answer to {kind} within {self._timeout:g} s") from None
         except self._failures as error:
+            if time.monotonic() >= until:
+                raise ServerFault(f"no answer to {kind} within {self._timeout:g} s") from None
             with suppress(*self._failures):
                 self._early()  # what it said last is the better reason
             raise ServerFault(f"the server is gone: {line(str(error))}") from None

@@ -10,8 +10,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
 from msgspec import Meta, Struct
+from numpy.typing import NDArray
 
 from dovetail.peer.environments.environment import Environment, IllegalAction, Spec, Turn, View
 from dovetail.peer.presets import local
@@ -259,19 +261,44 @@ class OpenEnv(Environment[Options]):
             self.client.close()
 
 
+class _Property(Struct, rename="camel"):
+    """The part that matters of the JSON Schema of an action's property."""
+
+    type: str | list[str] = ""
+    enum: list[Any] | None = None
+    any_of: list[_Property] | None = None
+    minimum: Any = 0
+    maximum: Any = None
+
+
+class _Schema(Struct):
+    """The part that matters of the JSON Schema of an action."""
+
+    properties: dict[str, _Property | bool] = {}
+    required: list[str] = []
+
+
 class _Action:
     """A seat's actions and their form in requests.
 
     Raises:
-        DovetailError: the schema does not determine the property that a seat chooses.
+        DovetailError: the schema is malformed, or does not determine the property that a seat
+            chooses.
     """
 
     def __init__(self, found: dict[str, Any], options: Options) -> None:
         self._options = options
-        self._properties: dict[str, Any] = found.get("properties") or {}
+        try:
+            schema = msgspec.convert(found, _Schema)
+        except (msgspec.ValidationError, RecursionError) as error:
+            raise DovetailError(
+                f"environment openenv: the server's schema of an action is malformed: "
+                f"{line(str(error))[:200]}"
+            ) from None
+        self._properties = schema.properties
         self.calls = not options.action and {"tool_name", "arguments"} <= self._properties.keys()
         """True if an action is a tool call."""
-        required = [each for each in found.get("required") or () if each not in options.fixed]
+        required = [each for each in schema.required if each not in options.fixed]
         if self.calls:
             required = []  # the name alone calls nothing
         self.field = options.action or (required[0] if len(required) == 1 else "json")
@@ -293,15 +320,15 @@ class _Action:
         if self.field == "json":
             return
         kinds = self._kinds()
-        names = next((each["enum"] for each in kinds if each.get("enum")), None)
+        names = next((each.enum for each in kinds if each.enum), None)
         if names is not None:
             self._names = list(names)
             self.space = spaces.Discrete(len(names))
             return
-        whole = next((each for each in kinds if each.get("type") == "integer"), None)
+        whole = next((each for each in kinds if each.type == "integer"), None)
         if whole is None:
             return  # text
-        low, high = whole.get("minimum", 0), whole.get("maximum")
+        low, high = whole.minimum, whole.maximum
         if self._options.actions:
             low, high = 0, self._options.actions - 1
         elif high is None and legal and all(type(each) is int for each in legal):
@@ -321,10 +348,11 @@ class _Action:
                 "give --set actions=N"
             ) from None
 
-    def _kinds(self) -> list[dict[str, Any]]:
-        found = self._properties.get(self.field) or {}
-        kinds = found.get("anyOf") or [found]
-        return [each for each in kinds if isinstance(each, dict)]
+    def _kinds(self) -> list[_Property]:
+        found = self._properties[self.field]
+        if isinstance(found, bool):  # it allows anything, or nothing
+            return []
+        return found.any_of or [found]
 
     def numbers(self, legal: list[Any] | None) -> list[int] | None:
         """Return the legal actions as ascending numbers of the space; None for all.
@@ -415,10 +443,7 @@ def _observed_as(data: dict[str, Any], observe: str) -> spaces.Space:
     found = _at(data, observe)
     if isinstance(found, str):
         return spaces.Text(LONGEST)
-    try:
-        shape = list(np.asarray(found, np.float32).shape)
-    except (ValueError, TypeError):
-        shape = []
+    shape = list(_array(found).shape)
     if not shape:
         keys = ", ".join(_inner(data)) or "nothing"
         raise DovetailError(
@@ -439,10 +464,18 @@ def _value(data: dict[str, Any], observe: str, space: spaces.Space) -> Any:
     found = _at(data, observe)
     if isinstance(space, spaces.Text):
         return str(found if found is not None else "")[:LONGEST]
-    try:
-        made = np.asarray(found, np.float32)
-    except (ValueError, TypeError):
-        made = np.zeros((), np.float32)
+    made = _array(found)
     if list(made.shape) != space.shape:  # type: ignore[union-attr]
         raise ServerFault(f"{observe} has the shape {list(made.shape)}; it began otherwise")
+    if np.isnan(made).any():
+        raise ServerFault(f"{observe} has NaN among its numbers")
     return made
+
+
+def _array(found: Any) -> NDArray[np.float32]:
+    """Return numbers as an array, which has no dimensions if they are none."""
+    try:
+        with np.errstate(over="ignore"):
+            return np.asarray(found, np.float32)
+    except (ValueError, TypeError, OverflowError):
+        return np.zeros((), np.float32)
