@@ -100,8 +100,8 @@ class AmazonsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=T
 
 
 class AmazonsPlayer(LinearTD[AmazonsParameters]):
-    """Amazons by alpha-beta over twelve features, with the study's simulated rollouts and learned
-    weights.
+    """Amazons: looks ahead by alpha-beta over twelve features, with the study's simulated rollouts
+    and learned weights.
 
     The features are those of the study, section 4.2, for the searching player and the opponent:
     mobility, amazons in corners, with one free direction, unhindered, trapped, and one in each

@@ -157,7 +157,8 @@ class BigMoneyParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DominionBigMoney(DominionBot, Agent[BigMoneyParameters]):
-    """Dominion: Big Money with Smithies, the usual yardstick for players of the game.
+    """Dominion: buys treasures, Provinces and some Smithies (Big Money), the usual yardstick for
+    players of the game.
 
     Source: the purchase list that simulators of the game call Big Money Ultimate, described on the
     page "Big Money" of the Dominion Strategy Wiki.

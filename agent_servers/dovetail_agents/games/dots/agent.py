@@ -87,7 +87,8 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
 
 
 class DotsPlayer(LinearTD[DotsParameters]):
-    """Dots and boxes by alpha-beta over the study's seven features, with learned weights.
+    """Dots and boxes: looks ahead by alpha-beta over the study's seven features, with learned
+    weights.
 
     The features: boxes with no line, one, two and three lines, own boxes, the opponent's, and the
     constant 1. The step size is ``learning_rate / N ** power``, where N is the number of times that

@@ -37,7 +37,8 @@ class _Slots:
 
 
 class NTuple2048(VectorAgent[NTupleParameters]):
-    """2048: learns the value of boards after a slide, as a sum of tables over groups of squares.
+    """2048: learns from its games which boards are good after a slide, as a sum of tables over
+    groups of squares; weak until it is trained.
 
     It plays the move with the largest reward plus value; ``V(s)`` moves towards ``r' + V(s')`` of
     the next decision's best move, and towards 0 at the end. The game itself is random, so the agent

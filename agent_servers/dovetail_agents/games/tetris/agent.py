@@ -56,7 +56,8 @@ class TetrisPlayerParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TetrisPlayer(Agent[TetrisPlayerParameters]):
-    """Tetris: places each piece where a weighted sum of features is largest; ties go to the first.
+    """Tetris: places each piece where the wall has few holes and steps, by a weighted sum of
+    features; ties go to the first.
 
     Features and weights are those of the study, section 2, of MdpTetris, and of the papers listed
     in ``dovetail_agents.games.tetris.weights``.

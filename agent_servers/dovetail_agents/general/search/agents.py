@@ -201,7 +201,7 @@ class Evaluated(Searcher[E]):
 
 
 class AlphaBetaAgent(Evaluated[AlphaBetaParameters]):
-    """Looks ahead by alpha-beta and plays one of the best actions at random.
+    """Works out all replies some turns ahead, by alpha-beta, and plays one of the best actions.
 
     At the horizon it uses the rewards so far and ``evaluation``. With ``prune`` false it is plain
     minimax.
@@ -275,7 +275,7 @@ class Rollouts(Evaluated[RolloutsParameters]):
 
 
 class Greedy(Searcher[SearcherParameters]):
-    """Takes the action with the highest immediate reward, with ties broken at random."""
+    """Takes the action that pays most at once and looks no further; ties are broken at random."""
 
     name = "greedy"
 
@@ -305,7 +305,8 @@ class MCTSParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True
 
 
 class MCTSAgent(Searcher[MCTSParameters]):
-    """Monte Carlo tree search by UCT (Kocsis and Szepesvari 2006), with random play-outs."""
+    """Plays random games from each action and prefers those that win: Monte Carlo tree search by
+    UCT (Kocsis and Szepesvari 2006)."""
 
     name = "mcts"
 

@@ -73,7 +73,7 @@ class _Slots:
 
 
 class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
-    """Learns the value of the positions that its actions lead to, by TD(lambda).
+    """Learns from its games which positions are good, by TD(lambda); weak until it is trained.
 
     ``V(s)`` is the return that a seat expects once its action has made the position ``s``.  The
     agent plays the action with the highest value, with ties broken at random; while learning, a

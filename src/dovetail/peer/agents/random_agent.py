@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Random(VectorAgent):
-    """Plays a random legal action."""
+    """Plays a random legal action: the weakest opponent."""
 
     name = "random"
     capacity = 0
