@@ -22,8 +22,8 @@ from dovetail_experiments.arena import archive
 from dovetail_experiments.arena.description import OWN, read
 from dovetail_experiments.arena.games import ArenaGame
 from dovetail_experiments.arena.store import FILE, ArenaStore
+from dovetail_experiments.reports.charts import POINTS, rating
 from dovetail_web.app import application
-from dovetail_web.arena_figures import POINTS, curve
 from dovetail_web.hub import Hub
 
 ARENA = """
@@ -104,14 +104,14 @@ def test_ladders_and_agents(arena: tuple[TestClient, ArenaStore, dict[str, str]]
         assert "<1>" not in text
     shown = client.get(f"/arena/four/{number}").text
     assert "alice/&lt;script&gt;" in shown
-    assert "over 4 units" in shown
+    assert re.search(r"\"x\":\[1.0,2.0,3.0,4.0\]", shown)
     assert ">0.12<" in shown  # seconds for a decision in the first seat
     assert ">0.062<" in shown
     rows = led(client)["rows"]
     assert [(row["name"], row["units"]) for row in rows] == [("random", 4), (f"alice/{NAME}", 4)]
     store.season("next")
     assert "Season next" in client.get("/arena/four").text
-    assert "over 4 units" in client.get(f"/arena/four/{number}?season=1").text
+    assert '"across":"units played"' in client.get(f"/arena/four/{number}?season=1").text
     for path in ("/arena/x", "/arena/four/99", "/arena?season=y", "/play"):
         assert client.get(path).status_code == 404
 
@@ -456,9 +456,28 @@ def test_a_replay_is_the_attempt_that_counts(
     assert client.get("/arena/four/replay/2/0").status_code == 404
 
 
-def test_a_curve_has_few_points() -> None:
-    assert curve([(25.0, 8.0)]) is None
-    found = curve([(25.0 + n % 7, 3.0) for n in range(5000)])
-    assert found is not None
-    assert len(found.line.split()) <= POINTS + 1
-    assert (found.low, found.high) == (19.0, 37.0)
+def test_a_rating_has_a_chart_of_few_points_with_its_band() -> None:
+    (line,) = rating("one", [(25.0 + n % 7, 3.0) for n in range(5000)]).lines
+    assert len(line.x) <= POINTS + 1
+    assert (line.x[0], line.x[-1]) == (1, 5000)
+    assert (min(map(float, line.low)), max(map(float, line.high))) == (19.0, 37.0)
+
+
+def test_an_agents_page_shows_its_rating_with_axes(
+    arena: tuple[TestClient, ArenaStore, dict[str, str]],
+) -> None:
+    client, store, _ = arena
+    number = next(each.id for each in store.players("four").values())
+    text = client.get(f"/arena/four/{number}").text
+    assert '"across":"units played"' in text
+    for name in re.findall(r'src="([^"]+(?:plots|uPlot)[^"]*)"', text):
+        assert client.get(name).status_code == 200, name
+
+
+@pytest.mark.parametrize("path", ["/arena", "/arena/four", "/operator"])
+def test_the_operators_pages_belong_to_the_arenas_tab(
+    arena: tuple[TestClient, ArenaStore, dict[str, str]], path: str
+) -> None:
+    client, _, _ = arena
+    sign_in(client, "of the operator")
+    assert re.findall(r'href="([^"]+)" aria-current="page"', client.get(path).text) == ["/arena"]

@@ -13,10 +13,6 @@ from dovetail_experiments.arena.rows import FinishedUnit
 from dovetail_experiments.arena.standings import LadderTable, StandingsRow
 from dovetail_experiments.arena.store import LadderPlayer
 
-POINTS = 300
-"""Maximum points of a curve."""
-WIDTH, HEIGHT = 640, 180
-"""The size of a curve's picture, in pixels."""
 COLUMN = 240
 """The width of a column of ratings, in pixels."""
 MARGIN = 14
@@ -42,39 +38,6 @@ SHORT = {
     "stalled": "no answer",
 }
 """Short words for games decided by a fault."""
-
-
-class RatingCurve(msgspec.Struct):
-    """A picture of a rating over time: the points of the line and of the band around it."""
-
-    line: str
-    band: str
-    low: float
-    high: float
-    units: int
-    width: int = WIDTH
-    height: int = HEIGHT
-
-
-def curve(ratings: Sequence[tuple[float, float]]) -> RatingCurve | None:
-    """Return the curve of ratings with a band of two sigma; None for fewer than two ratings."""
-    if len(ratings) < 2:
-        return None
-    step = max(1, math.ceil(len(ratings) / POINTS))
-    kept = [*range(0, len(ratings) - 1, step), len(ratings) - 1]
-    values = [ratings[each] for each in kept]
-    low = min(mu - 2 * sigma for mu, sigma in values)
-    high = max(mu + 2 * sigma for mu, sigma in values)
-
-    def at(number: int, value: float) -> str:
-        x = WIDTH * kept[number] / (len(ratings) - 1)
-        y = HEIGHT * (high - value) / max(1e-9, high - low)
-        return f"{x:.1f},{y:.1f}"
-
-    upper = [at(n, mu + 2 * sigma) for n, (mu, sigma) in enumerate(values)]
-    lower = [at(n, mu - 2 * sigma) for n, (mu, sigma) in enumerate(values)]
-    line = [at(n, mu) for n, (mu, _) in enumerate(values)]
-    return RatingCurve(" ".join(line), " ".join([*upper, *lower[::-1]]), low, high, len(ratings))
 
 
 class Scale(msgspec.Struct):

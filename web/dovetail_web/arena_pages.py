@@ -19,10 +19,10 @@ from dovetail_experiments.arena.presence import Presence
 from dovetail_experiments.arena.rows import FinishedUnit
 from dovetail_experiments.arena.standings import StandingsRow, elo
 from dovetail_experiments.arena.store import LadderPlayer
+from dovetail_experiments.reports.charts import rating
 from dovetail_web.arena_figures import (
     Scale,
     by_seat,
-    curve,
     game_rows,
     games,
     opponents,
@@ -131,7 +131,9 @@ class ArenaPages:
                 **site.seasons(season, seasons),
                 "row": next((e for e in rows if e.player == number), None),
                 "place": next((n for n, e in enumerate(rows, 1) if e.player == number), 0),
-                "curve": curve([_rating(unit, number) for unit in played]),
+                "curve": rating(player.name, [_rating(unit, number) for unit in played])
+                if len(played) > 1
+                else None,
                 "opponents": opponents(played, number, players),
                 "seats": by_seat(played, number),
                 "games": listed[:GAMES],

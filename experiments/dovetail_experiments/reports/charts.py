@@ -23,6 +23,9 @@ FOLDER = Path(__file__).parent / "chart"
 SCRIPTS = ("uPlot.min.js", "plots.js")
 STYLES = ("uPlot.css", "plots.css")
 
+POINTS = 300
+"""Maximum points of a rating's curve."""
+
 Points = tuple[list[float], list[float | None]]
 """Horizontal and vertical coordinates."""
 
@@ -51,6 +54,8 @@ class Chart(Struct, frozen=True):
     note: str
     """A sentence that explains lines and bands."""
     lines: list[ChartLine]
+    tools: bool = True
+    """False if there is nothing to smooth, and no logarithmic axis."""
 
 
 def over_seeds(group: Sequence[Series], running: Sequence[Series] = ()) -> Chart:
@@ -114,6 +119,25 @@ def plain(
     """Return a chart of lines without intervals, given by label."""
     drawn = [ChartLine(name, *_points(found)) for name, found in lines.items()]
     return Chart(title, across, measure, "", drawn)
+
+
+def rating(name: str, ratings: Sequence[tuple[float, float]]) -> Chart:
+    """Return the chart of a player's live rating.
+
+    Args:
+        name: the player.
+        ratings: mean and standard deviation after each unit, in order.
+    """
+    step = max(1, math.ceil(len(ratings) / POINTS))
+    kept = sorted({*range(0, len(ratings), step), len(ratings) - 1})
+    low, middle, high = (
+        _known(ratings[each][0] + by * ratings[each][1] for each in kept) for by in (-2, 0, 2)
+    )
+    line = ChartLine(name, [float(each + 1) for each in kept], middle, low, high)
+    note = (
+        "OpenSkill's mean, with two standard deviations around it; it only decides who meets whom."
+    )
+    return Chart("Rating over time", "units played", "live rating", note, [line], tools=False)
 
 
 def profile(group: Sequence[TaskRow]) -> Chart:

@@ -7,6 +7,8 @@
   const DASHES = [[], [10, 5], [3, 4], [10, 4, 3, 4], [16, 4]];
   const WIDE = 760;
   const LETTER = 12;
+  /** Pixels beside the last number of an axis, half of which stands right of its line. */
+  const MARGIN = 24;
 
   const element = (name, kind, ...inner) => {
     const made = document.createElement(name);
@@ -75,7 +77,8 @@
         log.setAttribute("aria-pressed", String(this.log));
         this.draw();
       });
-      this.bar.append(element("label", "", "Smoothing", range, said), log, this.names);
+      this.tools = [element("label", "", "Smoothing", range, said), log];
+      this.bar.append(...this.tools, this.names);
       this.title = element("h2", "");
       this.note = element("p", "muted small");
       this.place = element("div", "");
@@ -96,6 +99,8 @@
       this.chart = chart;
       this.title.textContent = chart.title;
       this.note.textContent = chart.note;
+      for (const each of this.tools) each.hidden = chart.tools === false;
+      this.bar.hidden = chart.tools === false && chart.lines.length < 2;
       this.legend();
       this.draw();
     }
@@ -200,7 +205,7 @@
       this.shown = null;
       this.place.replaceChildren();
       if (!tables.length) return;
-      const room = width >= WIDE && ends.length > 1 ? 150 : 12;
+      const room = width >= WIDE && ends.length > 1 ? 150 : 0;
       const axis = {
         stroke: colour(this.figure, "5"),
         grid: { stroke: colour(this.figure, "line"), width: 1 },
@@ -217,7 +222,7 @@
         {
           width,
           height: HEIGHT,
-          padding: [12, room, 0, 0],
+          padding: [12, Math.max(room, MARGIN), 0, 0],
           scales: { x: { time: false, distr: this.log ? 3 : 1 } },
           axes: [labelled(chart.across), { ...labelled(chart.measure), size: 62 }],
           legend: { show: false },
