@@ -56,6 +56,11 @@ def test_executions_are_listed_and_a_missing_store_is_one_line(browser: TestClie
     assert [(row["id"], row["seed"]) for row in listed] == [("2", "6"), ("1", "5")]
     assert listed[0]["stages"] == listed[0]["stages_finished"] > "0"
     assert 'href="/results" aria-current="page"' in text
+    assert text.index("2 runs") < text.index("<table"), "first what ran"
+    (source,) = re.findall('data-source="([^"]+)"', text)
+    assert browser.get(source).json()[0].startswith("one in one <b>: mean score 0.")
+    (cup, *_) = browser.get("/results/0/2/headlines").json()
+    assert re.match(r"cup: \w+ came first with \d+% \(\d+%..\d+%\) points, before \w+\.", cup)
 
 
 def test_the_tables_have_the_figures_of_the_report(browser: TestClient, results: Path) -> None:

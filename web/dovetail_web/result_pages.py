@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -52,9 +53,11 @@ class ResultPages:
             Route("/results/compare.csv", self.differences),
             Route("/results/{store:number}/executions.csv", self.executions),
             Route(one, self.execution),
+            Route(f"{one}/headlines", self.headlines),
             Route(f"{one}/run.csv", self.stages),
             Route(f"{one}/episodes.csv", self.episodes),
             Route(f"{one}/sweep", self.sweep),
+            Route(f"{one}/sweep/headlines", self.headlines_of_sweep),
             Route(f"{one}/sweep/curves.json", self.curves),
             Route(f"{one}/sweep/seeds.csv", self.seeds),
             Route(f"{one}/{{section}}/{{name}}.csv", self.table),
@@ -77,12 +80,12 @@ class ResultPages:
         number = request.path_params["store"]
         if number >= len(listed):
             raise HTTPException(404, f"There is no store {number}.")
-        _, found, problem = listed[number]
-        if problem:
-            raise HTTPException(404, problem)
+        store = listed[number]
+        if store.problem:
+            raise HTTPException(404, store.problem)
         rows = [
             {**each, "stages": each["stages"][1], "stages_finished": each["stages"][0]}
-            for each in found
+            for each in store.executions
         ]
         return csv_file("executions", rows)
 
@@ -105,6 +108,16 @@ class ResultPages:
             differences=None,
             when=when,
         )
+
+    async def headlines(self, request: Request) -> Response:
+        """Return what an execution found as JSON; reading it may take some seconds."""
+        found = await self._found(f"{request.path_params['store']}.{request.path_params['number']}")
+        return _json(found.headlines)
+
+    async def headlines_of_sweep(self, request: Request) -> Response:
+        """Return what a sweep found as JSON."""
+        _, found = await self._swept(request)
+        return _json(found.headlines)
 
     async def compare(self, request: Request) -> Response:
         """Return executions in shared charts, and two of them side by side."""
@@ -169,7 +182,7 @@ class ResultPages:
         """Return a sweep's charts as JSON, for live updates."""
         _, found = await self._swept(request)
         body = {"running": found.running, "progress": found.progress, "charts": found.charts}
-        return Response(msgspec.json.encode(body), media_type="application/json")
+        return _json(body)
 
     async def seeds(self, request: Request) -> Response:
         """Return a sweep's results over seeds as CSV."""
@@ -227,6 +240,10 @@ class ResultPages:
             return await asyncio.to_thread(self._results.execution, int(store), int(number))
         except DovetailError as error:
             raise HTTPException(404, str(error)) from None
+
+
+def _json(body: Any) -> Response:
+    return Response(msgspec.json.encode(body), media_type="application/json")
 
 
 def _named(of: Execution) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -29,6 +30,7 @@ from dovetail_experiments.reports.sheets import Sheet, conduct, endings, sheet
 from dovetail_experiments.reports.standings import standings
 from dovetail_experiments.reports.table import standings_table, summary
 from dovetail_experiments.stages.schedule import StageResult
+from dovetail_web import headlines
 from dovetail_web.files import csv_of
 
 MOST_LISTED = 500
@@ -70,6 +72,43 @@ class Execution:
         """Return a section by its key; None if there is none."""
         return next((each for each in self.sections if each.key == key), None)
 
+    @property
+    def headlines(self) -> list[str]:
+        """Its findings, in sentences."""
+        found = []
+        for number, tournament in enumerate(self.file.tournaments, 1):
+            section = self.section(f"tournament-{number}")
+            if section is not None:
+                rows = section.tables["standings"]
+                found.append(headlines.of_tournament(tournament.name, tournament.seats, rows))
+        stages = self.section("stages")
+        found += headlines.of_evaluations([] if stages is None else stages.tables["stages"])
+        return [each for each in found if each][: headlines.MOST]
+
+
+class ListedExperiment(NamedTuple):
+    """An experiment of a store, with its latest sweep or execution."""
+
+    name: str
+    description: str
+    game: str
+    latest: int
+    """The number of its latest execution."""
+    swept: bool
+    progress: str
+    running: bool
+
+
+@dataclass(frozen=True)
+class StoreListing:
+    """A store and its executions."""
+
+    name: str
+    executions: Sequence[Row] = ()
+    """Rows of the table ``executions`` without the file, newest first."""
+    experiments: Sequence[ListedExperiment] = ()
+    problem: str = ""
+
 
 @dataclass(frozen=True)
 class Sweep:
@@ -96,6 +135,12 @@ class Sweep:
         done = sum(row["finished"] is not None for row in self.rows)
         return f"Running, {done} of {len(self.rows)}" if self.running else f"{done} runs"
 
+    @property
+    def headlines(self) -> list[str]:
+        """Its findings, in sentences."""
+        found = map(headlines.of_variants, self.groups)
+        return [each for each in found if each][: headlines.MOST]
+
     def plain(self) -> list[dict[str, Any]]:
         """Return the rows as plain numbers."""
         seeds = [over_seeds.plain(each) for group in self.groups for each in group]
@@ -118,8 +163,8 @@ class Results:
         self._lock = threading.Lock()
         """Guards reading, one execution at a time."""
 
-    def listed(self) -> Iterator[tuple[str, list[Row], str]]:
-        """Yield each store with its executions, newest first, and its error, if any."""
+    def listed(self) -> Iterator[StoreListing]:
+        """Yield each store with its executions, newest first, or its error."""
         for where in self.stores:
             try:
                 with Records(where) as records:
@@ -136,8 +181,9 @@ class Results:
                         count[1] += 1
                         if each["started"] is not None:
                             began[number] = min(each["started"], began.get(number, math.inf))
+                    about = _about(records, rows)
             except DovetailError as error:
-                yield database.shown(where), [], str(error)
+                yield StoreListing(database.shown(where), problem=str(error))
                 continue
             # A sweep enters all its trials at once; each begins with its first stage.
             found: list[Row] = [
@@ -148,7 +194,8 @@ class Results:
                 }
                 for row in rows
             ]
-            yield database.shown(where), found[-MOST_LISTED:][::-1], ""
+            newest = found[-MOST_LISTED:][::-1]
+            yield StoreListing(database.shown(where), newest, _experiments(newest, about))
 
     def execution(self, store: int, number: int) -> Execution:
         """Return an execution with its tables and pictures.
@@ -210,6 +257,41 @@ class Results:
         if not 0 <= store < len(self.stores):
             raise DovetailError(f"there is no store {store}; see Results for those that there are")
         return Records(self.stores[store])
+
+
+def _about(records: Records, rows: Sequence[Row]) -> dict[str, tuple[str, str]]:
+    """Return the description and game of each experiment, by name, from its latest execution."""
+    latest = {each["name"]: each["id"] for each in rows}
+    found = {}
+    for name, number in latest.items():
+        row = next(records.rows("executions", where=[f"id={number}"]))
+        with contextlib.suppress(DovetailError):  # a file of an older version
+            file = reporting.file_of(row)
+            found[name] = file.description, file.environment.name
+    return found
+
+
+def _experiments(
+    newest: Sequence[Row], about: Mapping[str, tuple[str, str]]
+) -> list[ListedExperiment]:
+    """Return the experiments of executions, the newest first."""
+    named: dict[str, list[Row]] = {}
+    for each in newest:
+        named.setdefault(each["name"], []).append(each)
+    found = []
+    for name, rows in named.items():
+        swept = rows[0]["trial"] is not None
+        mine = [each for each in rows if each["trial"] is not None] if swept else rows[:1]
+        done = sum(each["finished"] is not None for each in mine)
+        running = done < len(mine)
+        count = f"{done} of {len(mine)} runs" if running else f"{done} run{'s' * (done != 1)}"
+        found.append(
+            ListedExperiment(
+                *(name, *about.get(name, ("", "")), rows[0]["id"], swept),
+                *(f"Running, {count}" if running else count, running),
+            )
+        )
+    return found
 
 
 def differences(one: ExperimentFile, other: ExperimentFile) -> list[tuple[str, str, str]]:
