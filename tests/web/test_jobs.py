@@ -129,6 +129,22 @@ def test_the_next_game_of_one_table_does_not_wait_for_that_of_another(
     assert first.result() is slow.again
 
 
+@pytest.mark.parametrize(
+    ("swapped", "names"), [(False, ["Ann", "b", "c"]), (True, ["c", "Ann", "b"])]
+)
+def test_the_next_game_keeps_the_seats_or_moves_everyone_by_one(
+    page: Page, monkeypatch: pytest.MonkeyPatch, swapped: bool, names: list[str]
+) -> None:
+    sitters = (Sitter("person", "Ann"), Sitter("agent", "b"), Sitter("agent", "c"))
+    chair = Chair("Ann", lambda: None)
+    table = Table(Plan("three", {}, sitters, 1, m.ClockRule()), [chair, None, None], done=True)
+    monkeypatch.setattr(page.hub.people, "play", lambda plan, by="": Table(plan, []))
+    following = page.hub.people.again(table, swapped=swapped)
+    assert following.plan.names == names
+    assert names[table.after(chair)] == "Ann"
+    assert page.hub.people.again(table, swapped=not swapped) is following  # the other person
+
+
 def test_many_who_wait_for_an_agent_leave_threads_to_others(page: Page) -> None:
     chair, over = Chair("Ann", lambda: None), threading.Event()
     table = Table(Plan("four", {}, AGENTS, 1, m.ClockRule()), [chair, None])

@@ -77,6 +77,23 @@ def test_a_trained_player_is_not_taken_for_a_board_that_it_does_not_know() -> No
     assert list(levels("rlgame", agents)) == list(LEVELS)
 
 
+def test_the_form_says_what_an_opponent_does(page: Any, served: Served) -> None:
+    served.offers("connect_four", "alpha-beta")
+    page.goto(f"{served.url}play/connect_four")
+    told = page.locator(".place[data-seat='1'] .told")
+    assert "replies some turns ahead" in told.inner_text()
+    assert "Here: depth 4." in told.inner_text()
+    page.select_option("select[name='seat.1']", "random")
+    assert told.inner_text() == "Plays a random legal action: the weakest opponent."
+    page.select_option("select[name='seat.1']", "person")
+    assert told.inner_text() == ""
+    page.click("aside summary")
+    assert page.locator(".rules code").first.inner_text() == "column a"
+    begin(page, served.url, "connect_four", "level:strong")
+    page.click("#who summary")
+    assert page.inner_text("#who li:visible").endswith("This one has been trained.")
+
+
 def test_the_form_names_strengths(page: Any, served: Served) -> None:
     served.offers("rlgame", "Strong (td, trained)")
     begin(page, served.url, "rlgame", "level:strong")

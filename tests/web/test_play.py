@@ -90,14 +90,24 @@ def test_an_agent_is_asked_for_a_hint(page: Any, url: str) -> None:
     assert "alpha-beta : alpha-beta" not in page.inner_text("main")
 
 
-def test_resigning_and_playing_again_from_the_other_seat(page: Any, url: str) -> None:
+def test_resigning_and_playing_again_from_the_same_seat_and_from_the_other(
+    page: Any, url: str
+) -> None:
     begin(page, url, "connect_four")
     page.click("#resign")
     page.click("#ask-resign [value=yes]")
     page.wait_for_selector("#game[data-over=true]")
     assert "You resigned" in page.inner_text("#status")
     assert "resigned" in page.inner_text("#status")
+    first = page.url
     page.click("#again")
+    page.wait_for_url(lambda address: address != first)
+    page.wait_for_selector("#seats li:nth-child(1):has-text('you')")
+    page.wait_for_selector("#game[data-waiting=true]")
+    assert page.locator("#board .piece").count() == 0
+    page.click("#resign")
+    page.click("#ask-resign [value=yes]")
+    page.click("#swap")
     page.wait_for_selector("#seats li:nth-child(2):has-text('you')")
     page.wait_for_selector("#game[data-waiting=true]")
     assert page.locator("#board .piece").count() == 1
@@ -125,7 +135,7 @@ def test_two_people_resign_and_go_to_the_next_game_together(
     page.wait_for_selector("#game[data-over=true]")
     assert page.locator("#undo").is_hidden()
     assert page.locator("#hint").count() == 0
-    page.click("#again")
+    page.click("#swap")
     page.wait_for_selector("#seats li:nth-child(2):has-text('you')")
     other.click("text=Go to it")
     other.wait_for_selector("#game[data-waiting=true]")

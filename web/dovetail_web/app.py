@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from jinja2 import Environment as Templates
@@ -28,7 +28,7 @@ from dovetail.peer import plugins
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
-from dovetail_web import forms, opponents, replays
+from dovetail_web import forms, opponents, replays, rules, showcase
 from dovetail_web.browser import WAITING, Browser, link
 from dovetail_web.connection_limits import network
 from dovetail_web.games import LONGEST_NAME
@@ -37,7 +37,6 @@ from dovetail_web.hub import Hub
 from dovetail_web.positions import encode, picture
 from dovetail_web.routes import Route
 from dovetail_web.sessions import Sessions
-from dovetail_web.showcase import GAMES as SHOWCASE
 from dovetail_web.static_files import StaticFiles
 from dovetail_web.tables import RULES, Plan, Sitter, Table
 from dovetail_web.writing import WritePages
@@ -55,6 +54,8 @@ MOST_SEATS = 16
 """Maximum seats of a game that is started on the page."""
 PATIENCE = 60
 """Default seconds for an agent's decision while people are waiting."""
+LONGEST_TOLD = 300
+"""Maximum characters of an agent's description."""
 LONGEST_PROBLEM = 300
 """Maximum characters of an error about a form, which can quote the input."""
 NOT_FOUND = "Not Found"
@@ -69,6 +70,18 @@ PICTURES = {"svg": "image/svg+xml", "png": "image/png"}
 MOST_DRAWN, MOST_READ = 2, 3
 """Maximum pictures drawn at once, and journals read or games replayed at once; the rest queue,
 without holding up other pages."""
+
+
+class Tab(NamedTuple):
+    """A part of the page, which every page links to."""
+
+    title: str
+    folders: tuple[str, ...] = ()
+    """The addresses at and below which its pages stand; the first tab has all others."""
+
+    def has(self, path: str) -> bool:
+        """Return whether a page is one of this tab."""
+        return any(f"{path}/".startswith(f"{each}/") for each in self.folders)
 
 
 class Page:
@@ -95,31 +108,31 @@ class Page:
         self._sessions = Sessions()
         self._journal = journal
         self._more: list[Route | Mount] = []
-        self._tabs = {"/": "Play"}
+        self._tabs = {"/": Tab("Play")}
         if journal is not None:
-            self._tabs["/replay"] = "Replays"
+            self._tabs["/replay"] = Tab("Replays", ("/replay",))
         if stores:
             from dovetail_web.result_pages import ResultPages  # needs dovetail[experiments]
 
-            self._tabs["/results"] = "Results"
+            self._tabs["/results"] = Tab("Results", ("/results",))
             self._more += ResultPages(stores, self.shown).routes()
         self._plays = arena is None
         if arena is not None:
             from dovetail_web.arena import routes  # needs dovetail[experiments]
 
-            self._tabs["/"] = "Games"
-            self._tabs["/arena"] = "Arena"
+            self._tabs["/"] = Tab("Games")
+            self._tabs["/arena"] = Tab("Arena", ("/arena", "/operator"))
             found, hub.leaders = routes(
                 *(arena, self.shown, self._posted, hub.whose, self._sessions)
             )
             self._more += found
         elif peers:
-            self._tabs["/write"] = "Write"
+            self._tabs["/write"] = Tab("Write", ("/write",))
             self._more += WritePages(peers, self.shown, lambda: hub.catalogue).routes()
         self._drawing = asyncio.Semaphore(MOST_DRAWN)
         self._reading = asyncio.Semaphore(MOST_READ)
         folders = [HERE / "static"]
-        if stores:
+        if stores or arena is not None:
             from dovetail_experiments.reports import charts
 
             folders.append(charts.FOLDER)
@@ -127,7 +140,7 @@ class Page:
         self._templates = Templates(
             loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape()
         )
-        self._templates.filters["plot"] = _plot
+        self._templates.filters |= {"plot": _plot, "markdown": rules.html}
         self._templates.globals |= {
             "static": self._static.address,
             "script": self._static.script,
@@ -172,8 +185,8 @@ class Page:
 
     def shown(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
         """Return a page rendered from a template."""
-        path = request.url.path.replace("/operator", "/arena")
-        here = next((each for each in self._tabs if each == path[: len(each)] != "/"), "/")
+        path = request.url.path
+        here = next((each for each, tab in self._tabs.items() if tab.has(path)), "/")
         text = self._templates.get_template(f"{name}.html").render(
             csrf=self._sessions.stamp(request), tabs=self._tabs, here=here, **values
         )
@@ -202,13 +215,14 @@ class Page:
                 "about": _brief(each.get("description", "").rpartition(": ")[2]),
                 "alone": (each.get("seats") or [2])[0] == 1,
                 "levels": opponents.levels(name, agents),
+                "told": self._told(name),
             }
             for name, each in offers.items()
         ]
         found = {
             "tiles": tiles if self._plays else [],
             "plays": self._plays,
-            "shown": SHOWCASE[0][0] if self.hub.showcase else "",
+            "shown": showcase.GAMES[0][0] if self.hub.showcase else "",
         }
         text = problem or self.hub.problem
         return self.shown(request, "home", 400 if problem else 200, problem=text, **found)
@@ -246,6 +260,9 @@ class Page:
             title=self._title(game.environment),
             rules=self._rules(game.environment),
             about=f"game:{number}",
+            told=self._players(game.environment, showcase.sitters(game.environment))
+            if self.hub.showcase
+            else {},
         )
 
     async def position(self, request: Request) -> Response:
@@ -331,6 +348,7 @@ class Page:
             title=self._title(offer["name"]),
             about=_sentence(self._said(offer["name"]).rpartition(": ")[2]),
             levels=opponents.levels(offer["name"], agents),
+            told=self._told(offer["name"]),
             opponent=self._usual(offer["name"], agents),
             patience=PATIENCE,
             given=given or {},
@@ -420,6 +438,10 @@ class Page:
             title=self._title(table.plan.environment),
             rules=self._rules(table.plan.environment),
             about=f"table:{table.key}",
+            told=self._players(
+                table.plan.environment,
+                {each.called: each for each in (opponents.STAND_IN, *table.plan.seats)},
+            ),
             agents=self._agents(table.plan.environment)
             if mine is not None and table.plan.hints
             else [],
@@ -439,6 +461,29 @@ class Page:
             if each["name"] != person
             and (not game or not each.get("games") or game in each["games"])
         }
+
+    def _told(self, game: str) -> dict[str, str]:
+        """Return what the agents that play a game do, by name, and the opponents by strength."""
+        agents = self._agents(game)
+        by_level = {
+            f"{LEVEL}{level}": opponents.opponent(game, level, agents) for level in opponents.LEVELS
+        }
+        found = {each: Sitter("agent", each) for each in agents} | by_level
+        return {key: self._does(game, each) for key, each in found.items() if each is not None}
+
+    def _players(self, game: str, sitters: Mapping[str, Sitter]) -> dict[str, str]:
+        """Return what the agents among the players of a game do, by the names that are shown."""
+        return {
+            name: self._does(game, each) for name, each in sitters.items() if each.kind == "agent"
+        }
+
+    def _does(self, game: str, sitter: Sitter) -> str:
+        """Return what an agent does, without the game's title before it."""
+        offers = self.hub.catalogue.get("agents", [])
+        named = (each for each in offers if each["name"] == sitter.name)
+        said = next((each.get("description", "") for each in named), "")
+        said = said.removeprefix(f"{self._title(game)}: ").replace("`", "")
+        return opponents.explained(sitter, _sentence(said)[:LONGEST_TOLD])
 
     # -- replays --------------------------------------------------------------------------------
 

@@ -130,6 +130,8 @@ class Browser:
                 await self._do(lambda people, table, chair: people.resign(table, chair))
             case {"do": "again"}:
                 await self._do(lambda people, table, chair: people.again(table))
+            case {"do": "swap"}:
+                await self._do(lambda people, table, chair: people.again(table, swapped=True))
 
     async def _do(self, what: Callable[[People, Table, Chair], Any]) -> None:
         """Carry out a request of a person at a table, or say why not."""
@@ -234,6 +236,7 @@ class Browser:
                 "hint": table.plan.hints and chair.decision is not None,
                 "resign": not (table.done or chair.resigned),
                 "again": table.done,
+                "swap": table.done and len(table.chairs) > 1,
                 "hurry": table.awaited() is not None and hub.people.stand_in(table) is not None,
             }
             about["patience"] = table.plan.patience

@@ -35,6 +35,7 @@ class Player:
 
 QUICK = Player("mcts", {"simulations": 150, "seconds": 1.0})
 """The player that replaces one that does not answer."""
+STAND_IN = Sitter("agent", QUICK.name, QUICK.parameters, "stand-in")
 GENERAL: dict[str, Sequence[Player]] = {
     "easy": [Player("mcts", {"simulations": 10, "seconds": 1.0}), Player("random")],
     "medium": [QUICK],
@@ -99,6 +100,22 @@ def levels(game: str, agents: Mapping[str, Any]) -> dict[str, str]:
         for level, each in found.items()
         if each is not None
     }
+
+
+def explained(sitter: Sitter, description: str) -> str:
+    """Return what an opponent does, for visitors who do not know its name.
+
+    Args:
+        sitter: the opponent.
+        description: its description in the catalogue.
+
+    >>> explained(Sitter("agent", "mcts", {"simulations": 10}), "Plays random games.")
+    'Plays random games. Here: simulations 10.'
+    """
+    options = ", ".join(f"{name} {value}" for name, value in sitter.parameters.items())
+    parts = [description, f"Here: {options}." * bool(options)]
+    parts.append("This one has been trained." * bool(sitter.trained))
+    return " ".join(filter(None, parts))
 
 
 @cache

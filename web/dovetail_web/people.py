@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Collection, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -281,7 +282,7 @@ class People:
         if not peers:
             return None
         peer = min(peers, key=lambda each: each in busy)
-        return Sitter("agent", quick.name, quick.parameters, "stand-in", peer=peer)
+        return replace(opponents.STAND_IN, peer=peer)
 
     def _stuck(self, table: Table) -> tuple[int, int, Sitter]:
         """Return the turn and seat of the agent that people are waiting for, and its stand-in."""
@@ -479,12 +480,18 @@ class People:
         if answer is not None:
             self._present().answer(answer)
 
-    def again(self, table: Table) -> Table:
-        """Return the next game of the same people, each one seat further; start it if need be."""
+    def again(self, table: Table, *, swapped: bool = False) -> Table:
+        """Return the next game of the same people; start it if need be.
+
+        Args:
+            table: the game that is over.
+            swapped: whether everyone moves to the next seat, if it is this request that starts it.
+        """
         if not table.done:
             raise DovetailError("Finish this game first")
         with table.following:
             if table.again is None:
+                table.moves = int(swapped)
                 table.again = self.play(table.next(), table.by)
                 self._hub.changed()
             return table.again

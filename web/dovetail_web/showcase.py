@@ -10,7 +10,7 @@ from typing import Any
 from dovetail.client.client import Experiment
 from dovetail.protocol.errors import DovetailError
 from dovetail_web.opponents import Player, state
-from dovetail_web.tables import SHOWN
+from dovetail_web.tables import SHOWN, Sitter
 
 PACE = 1.6
 """Seconds between two turns of a game."""
@@ -34,6 +34,15 @@ GAMES: tuple[tuple[str, tuple[Player, ...]], ...] = (
     ),
 )
 """The games and their players; none has rules to compile, which would delay a visitor's game."""
+
+
+def sitters(game: str) -> dict[str, Sitter]:
+    """Return the players of a game that is shown to visitors, by name; none if it is not."""
+    found = next((players for name, players in GAMES if name == game), ())
+    return {
+        each.called: Sitter("agent", each.name, each.parameters, trained=each.trained)
+        for each in found
+    }
 
 
 class Showcase:

@@ -142,7 +142,10 @@ class Table:
     abandoned: bool = False
     """True if the game was ended because no one came back."""
     again: Table | None = None
-    """The same people's next game, each one seat further."""
+    """The same people's next game."""
+    moves: int = 0
+    """The number of seats that everyone moves on to the next game: 1 after *Swap seats*, 0 after
+    *Play again*."""
     following: threading.Lock = field(default_factory=threading.Lock)
     """Guards the next game, which two people can ask for at the same moment."""
     heard_at: float = field(default_factory=time.monotonic)
@@ -204,11 +207,12 @@ class Table:
 
     def after(self, chair: Chair) -> int:
         """Return a person's seat in the next game."""
-        return (self.chairs.index(chair) + 1) % len(self.chairs)
+        return (self.chairs.index(chair) + self.moves) % len(self.chairs)
 
     def next(self) -> Plan:
-        """Return the plan of the next game, in which everyone moves one seat further."""
-        seats = (*self.plan.seats[-1:], *self.plan.seats[:-1])
+        """Return the plan of the next game."""
+        first = len(self.plan.seats) - self.moves
+        seats = (*self.plan.seats[first:], *self.plan.seats[:first])
         return replace(self.plan, seats=seats, seed=secrets.randbelow(1 << 53))
 
 

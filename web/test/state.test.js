@@ -8,6 +8,7 @@ import {
   initial,
   last,
   moves,
+  players,
   seats,
   shown,
   tedious,
@@ -210,6 +211,11 @@ test("who waits long for an agent is told how long, and offered help", () => {
   assert.equal(tedious(state, 3000), false);
   assert.equal(tedious(state, 5000), true);
   assert.equal(tedious({ ...state, can: {} }, 5000), false);
+});
+
+test("players of a table are those of its plan, of another game those of its run", () => {
+  assert.deepEqual(players(hear(table(), {})), ["Ann", "mcts (depth 2)"]);
+  assert.deepEqual(players(hear(table(), { names: [] })), ["Ann", "mcts"]);
 });
 
 test("one's own hand is shown while others act, as soon as it is known", () => {

@@ -10,6 +10,8 @@ function show(row) {
   const person = /** @type {HTMLElement} */ (row.querySelector(".person")),
     theirs = /** @type {HTMLElement} */ (row.querySelector(".theirs"));
   person.hidden = who !== "person";
+  /** @type {HTMLElement} */ (row.querySelector(".told")).textContent =
+    row.querySelector("select")?.selectedOptions[0]?.dataset.told ?? "";
   if (theirs.dataset.agent === who) return;
   theirs.dataset.agent = who;
   const found = templates.find((each) => each.dataset.agent === who);

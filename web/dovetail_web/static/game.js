@@ -32,6 +32,7 @@ import {
   showNotes,
   showSeats,
   showThoughts,
+  showWho,
 } from "./views.js";
 
 /** Not needed for the first board, so not loaded before it. */
@@ -99,6 +100,7 @@ function show() {
     point: (choice) => scene && point(stage, scene, choice, stage.clientWidth),
   });
   showNotes(scene);
+  showWho(state);
   showLinks(state, scene);
   slider.min = String(first(state));
   slider.max = String(last(state));
@@ -396,10 +398,11 @@ if (state.kind === "replay") {
   button("hint")?.addEventListener("click", () => {
     send({ do: "hint", agent: /** @type {HTMLSelectElement} */ (of("adviser")).value });
   });
-  button("again")?.addEventListener("click", () => {
-    follows = true;
-    send({ do: "again" });
-  });
+  for (const act of ["again", "swap"])
+    button(act)?.addEventListener("click", () => {
+      follows = true;
+      send({ do: act });
+    });
   button("review")?.addEventListener("click", () => go(-Infinity));
   confirmed("ask-resign", () => send({ do: "resign" }));
   confirmed("ask-leave", () => send({ do: "leave" }));

@@ -155,6 +155,12 @@ export function name(state, seat) {
   return seat === state.own && /^Person \d+$/.test(found) ? YOU : found;
 }
 
+/** The names by seat, with what tells agents of one name apart. @param {State} state */
+export const players = (state) =>
+  Array.from({ length: Math.max(state.names.length, state.game?.agents?.length ?? 0) }, (_, seat) =>
+    name(state, seat),
+  );
+
 /** A person's or an agent's name without its options. @param {State} state @param {number} seat */
 export const brief = (state, seat) => name(state, seat).replace(/ \(.*\)$/, "");
 

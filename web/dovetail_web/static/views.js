@@ -5,6 +5,7 @@ import {
   course,
   seats,
   moves,
+  players,
   where,
   last,
   clocks,
@@ -233,11 +234,22 @@ export function showControls(state) {
   const adviser = document.getElementById("adviser");
   if (adviser instanceof HTMLSelectElement) adviser.disabled = Boolean(can.again);
   for (const id of ["again", "review"]) of(id).hidden = !can.again;
+  of("swap").hidden = !can.swap;
   of("leave").hidden = Boolean(can.again);
   of("advice").textContent = advice(state).text;
   of("next").hidden = !state.again;
   if (state.again)
     /** @type {HTMLAnchorElement} */ (of("next").querySelector("a")).href = state.again;
+}
+
+/** What the agents do that sit here. @param {State} state */
+export function showWho(state) {
+  const list = document.getElementById("who");
+  if (!list) return;
+  const found = players(state);
+  for (const each of list.querySelectorAll("li"))
+    each.hidden = !found.includes(each.dataset.name ?? "");
+  list.hidden = !list.querySelector("li:not([hidden])");
 }
 
 /** The rules of cards, which on the board only a mouse can ask for. @param {Scene | null | undefined} scene */
