@@ -22,6 +22,7 @@ from dovetail_experiments.reports.exact import (
     dots_values,
     uneven,
 )
+from dovetail_experiments.reports.games import counted
 from dovetail_experiments.stages.runner import RunnerOptions, execute
 from dovetail_experiments.statistics.estimates import rate, wilson
 from dovetail_games import amazons, connect_four, dots
@@ -146,9 +147,15 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return execute(path, out=folder / "out", options=RunnerOptions(in_process=True))
 
 
+def table(played: Any, execution: int = 1, most: int = kept.GAMES) -> Any:
+    sample = kept.KeptSample(execution, played.played, most)
+    for _, record in counted(next(Path(played.folder).glob("games-*.journal"))):
+        sample.add(record)
+    return sample.table()
+
+
 def test_the_report_says_how_often_players_kept_the_value(played: Any) -> None:
-    journal = next(Path(played.folder).glob("games-*.journal"))
-    found = kept.table(journal, 1, played.played)
+    found = table(played)
     assert found is not None
     rows = {(stage, player): cells for stage, player, *cells in found.rows}
     assert set(rows) == {("cup", "perfect"), ("cup", "dice"), ("alone", "dice")}
@@ -156,9 +163,9 @@ def test_the_report_says_how_often_players_kept_the_value(played: Any) -> None:
     assert share == "100.0"
     assert 0 < int(games) <= int(positions)
     assert 10 < float(rows["cup", "dice"][2]) < 90
-    assert kept.table(journal, 1, played.played, 0) is None
-    assert kept.table(journal, 2, played.played) is None
-    fewer = kept.table(journal, 1, played.played, 2)
+    assert table(played, most=0) is None
+    assert table(played, 2) is None
+    fewer = table(played, most=2)
     assert fewer is not None
     assert all(int(games) <= 4 for _, _, games, *_ in fewer.rows)
     page = (played.folder / "report.html").read_text()
@@ -175,5 +182,4 @@ def test_games_that_another_version_would_play_otherwise_have_no_table(
         yield
 
     monkeypatch.setattr(kept, "replay", fails)
-    journal = next(Path(played.folder).glob("games-*.journal"))
-    assert kept.table(journal, 1, played.played) is None
+    assert table(played) is None

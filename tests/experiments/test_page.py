@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as Xml
 
 import matplotlib as mpl
@@ -13,8 +16,9 @@ import pytest
 from rich.table import Table
 
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Episode
 from dovetail.protocol.scenes import Card, Cell, Piece, Scene
-from dovetail_experiments.records import database
+from dovetail_experiments.records import database, episodes
 from dovetail_experiments.records.records import Records
 from dovetail_experiments.records.store import Store
 from dovetail_experiments.reports import drawing, output, plot, reporting
@@ -22,6 +26,7 @@ from dovetail_experiments.reports import page as page_module
 from dovetail_experiments.reports.plot import CurvePoint
 from dovetail_experiments.stages.runner import ExecutionResult, RunnerOptions, execute
 from dovetail_experiments.statistics import Estimate
+from dovetail_experiments.statistics.thinned import POINTS, Thinned
 
 from .conftest import SMALL
 
@@ -79,6 +84,55 @@ def test_the_page_says_what_was_played(played: ExecutionResult) -> None:
     assert f"{last.endings.games}" in page.text
     ids = re.findall(r'\bid="([^"]+)"', text)
     assert len(ids) == len(set(ids))
+
+
+def test_each_result_of_a_phase_is_read_once_for_the_page(
+    played: ExecutionResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of ten million games is reported in one pass."""
+    reads: Counter[tuple[int, bool | None]] = Counter()
+    read = episodes.read
+
+    def counting(reading: Any, stage: int, again: bool | None = None) -> Iterator[Episode]:
+        reads[stage, again] += 1
+        return read(reading, stage, again)
+
+    monkeypatch.setattr(episodes, "read", counting)
+    before = (played.folder / "report.html").read_text()
+    assert "What agents measured" in before
+    assert reporting.make(played.folder).read_text() == before
+    with Records(played.folder) as records:
+        phases = [row["id"] for row in records.rows("stages", where=["kind=phase"])]
+    assert len(phases) > 1
+    assert [reads[each, False] for each in phases] == [1] * len(phases)
+
+
+def test_a_run_is_reported_without_reading_it_again(
+    played: ExecutionResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [row] = Records(played.folder).rows("executions")
+    monkeypatch.setattr(reporting, "replayed", None)
+    name = row["name"]
+    before = (played.folder / "report.html").read_text()
+    found = reporting.make(played.folder, name=name, played=played.played)
+    assert found.read_text() == before
+
+
+@pytest.mark.parametrize("stages", [1, 7, 300])
+def test_a_long_series_is_averaged_in_parts(stages: int) -> None:
+    values = [float(number % 10) for number in range(9000)]
+    whole = Thinned()
+    each = len(values) // stages
+    for first in range(0, len(values), each):
+        part = Thinned()
+        for place, value in enumerate(values[first : first + each], 1):
+            part.add(place, value)
+        whole.extend(part, first)
+    means = whole.means()
+    assert POINTS <= len(means) <= 2 * POINTS
+    assert [place for place, _ in means] == sorted(place for place, _ in means)
+    assert means[-1][0] == len(values)
+    assert all(3 < mean < 6 for _, mean in means[:-1])
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
@@ -44,19 +43,44 @@ def decisions(record: EpisodeRecord) -> Iterator[tuple[int, bool]]:
             yield seat, values[action] == max(values.values())
 
 
-def table(
-    journal: Path, execution: int, stages: Iterable[StageResult], most: int = GAMES
-) -> Sheet | None:
-    """Return each player's share of value-keeping moves; None if no game has exact values.
+class KeptSample:
+    """A sample of the games of an execution that may have exact values.
 
     Args:
-        journal: the journal with the games.
         execution: the execution's number.
         stages: the stages that were played.
         most: the maximum games per tournament and evaluation; 0 for none.
     """
-    wanted = _groups(execution, stages)
-    sampled = _sample(journal, wanted, most)
+
+    def __init__(self, execution: int, stages: Iterable[StageResult], most: int = GAMES) -> None:
+        self._wanted = _groups(execution, stages) if most else {}
+        self._most = most
+        self._rng = random.Random(0)
+        self._kept: dict[str, list[tuple[str, EpisodeRecord, games.RecordedGame]]] = {}
+        self._seen: dict[str, int] = {}
+
+    def add(self, record: EpisodeRecord) -> None:
+        """Add a game that counts; each of a group is equally likely to stay (reservoir
+        sampling)."""
+        label = record.label.rpartition("/")[0]
+        if label not in self._wanted or record.environment not in EXACT:
+            return
+        group, played = self._wanted[label]
+        here = self._kept.setdefault(group, [])
+        seen = self._seen[group] = self._seen.get(group, 0) + 1
+        if len(here) < self._most:
+            here.append((group, record, played))
+        elif (at := self._rng.randrange(seen)) < self._most:
+            here[at] = group, record, played
+
+    def table(self) -> Sheet | None:
+        """Return each player's share of value-keeping moves; None if no game has exact values."""
+        return _table([each for group in self._kept.values() for each in group], self._most)
+
+
+def _table(
+    sampled: Iterable[tuple[str, EpisodeRecord, games.RecordedGame]], most: int
+) -> Sheet | None:
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for group, record, played in sampled:
         who = games.players(record, played)
@@ -103,24 +127,3 @@ def _groups(
             rounds[name] = label
         found[label] = name, games.RecordedGame("", part.name, list(part.seats), part.rotate)
     return found
-
-
-def _sample(
-    journal: Path, wanted: dict[str, tuple[str, games.RecordedGame]], most: int
-) -> list[tuple[str, EpisodeRecord, games.RecordedGame]]:
-    """Return up to ``most`` games of each group, sampled uniformly (reservoir sampling)."""
-    rng = random.Random(0)
-    kept: dict[str, list[tuple[str, EpisodeRecord, games.RecordedGame]]] = {}
-    seen: dict[str, int] = {}
-    for _, record in games.counted(journal):
-        label = record.label.rpartition("/")[0]
-        if record.environment not in EXACT or label not in wanted or not most:
-            continue
-        group, played = wanted[label]
-        here = kept.setdefault(group, [])
-        seen[group] = seen.get(group, 0) + 1
-        if len(here) < most:
-            here.append((group, record, played))
-        elif (at := rng.randrange(seen[group])) < most:
-            here[at] = group, record, played
-    return [each for group in kept.values() for each in group]

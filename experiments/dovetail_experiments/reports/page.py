@@ -15,7 +15,6 @@ import msgspec
 from dovetail.peer import provenance
 from dovetail.peer.quoting import command
 from dovetail.protocol.journal import EpisodeRecord
-from dovetail.protocol.seats import seated
 from dovetail_experiments.files import sweep
 from dovetail_experiments.files.file import ExperimentFile, Tournament
 from dovetail_experiments.files.sweep import Keys
@@ -34,13 +33,12 @@ from dovetail_experiments.reports.sheets import Sheet, conduct, endings, sheet
 from dovetail_experiments.reports.standings import standings
 from dovetail_experiments.reports.table import standings_table, summary
 from dovetail_experiments.stages.schedule import StageResult
+from dovetail_experiments.statistics.thinned import Thinned
 
 SAMPLES = 2
 """Number of games to draw."""
 FRAMES = 8
 """Positions to draw of each game."""
-POINTS = 40
-"""Points of a curve of the agents' measures."""
 CUTS = 8
 """Points of a curve of ratings."""
 
@@ -135,10 +133,12 @@ def page(
             _chart(body, charts.over_seeds(group))
         _add(body, "p", f"What follows is the last execution, with seed {file.seed}.", "note")
     _results(body, last)
-    _kept(body, last, exact)
+    sample = kept.KeptSample(last.row["id"], last.played, exact)
+    drawn = _sampled(last, sample)
+    _kept(body, sample)
     _conduct(body, last)
     _measures(body, last)
-    _games(body, last)
+    _games(body, last.journal, drawn)
     _add(body, "h2", "The file")
     shown = msgspec.json.format(msgspec.json.encode(file), indent=2).decode()
     _add(body, "pre", shown)
@@ -233,11 +233,9 @@ def ratings(
     return {player: points for player, points in curves.items() if len(points) > 1}
 
 
-def _kept(body: Xml.Element, last: PageSource, most: int) -> None:
+def _kept(body: Xml.Element, sample: kept.KeptSample) -> None:
     """Add the share of value-keeping moves, for games whose endings are solved."""
-    if not last.journal.is_file():
-        return
-    found = kept.table(last.journal, last.row["id"], last.played, most)
+    found = sample.table()
     if found is not None:
         _add(body, "h2", "Value-keeping moves")
         _sheet(body, found)
@@ -254,16 +252,10 @@ def _measures(body: Xml.Element, last: PageSource) -> None:
     found: dict[str, Thinned] = {}
     order = 0
     for each in last.played:
-        part = each.stage.part
-        if each.stage.mode != "learn":
-            continue
-        for episode in each.episodes:
-            order += 1
-            agents = seated(part.seats, episode.index if part.rotate else 0)
-            for agent, seat in zip(agents, episode.seats, strict=True):
-                for name, value in seat.measures.items():
-                    if value == value:
-                        found.setdefault(f"{name} of {agent}", Thinned()).add(order, value)
+        if each.stage.mode == "learn":
+            for label, curve in each.measures.curves.items():
+                found.setdefault(label, Thinned()).extend(curve, order)
+            order += each.measures.episodes
     if not found:
         return
     _add(body, "h2", "What agents measured")
@@ -274,43 +266,16 @@ def _measures(body: Xml.Element, last: PageSource) -> None:
         _chart(body, charts.plain(name, "learning episodes", f"{name} (mean)", curves))
 
 
-class Thinned:
-    """A long series averaged down to between ``POINTS`` and twice that many means."""
-
-    def __init__(self) -> None:
-        self._size = 1
-        """Number of values per mean."""
-        self._sums: list[tuple[int, float, int]] = []
-        """Last position, sum and count of each mean's values."""
-
-    def add(self, place: int, value: float) -> None:
-        """Add a value."""
-        if self._sums and self._sums[-1][2] < self._size:
-            _, total, count = self._sums[-1]
-            self._sums[-1] = place, total + value, count + 1
-            return
-        if len(self._sums) == 2 * POINTS:
-            self._size *= 2
-            pairs = zip(self._sums[::2], self._sums[1::2], strict=True)
-            self._sums = [(b[0], a[1] + b[1], a[2] + b[2]) for a, b in pairs]
-        self._sums.append((place, value, 1))
-
-    def means(self) -> list[tuple[float, float]]:
-        """Return the positions and the means."""
-        return [(float(place), total / count) for place, total, count in self._sums]
-
-
 # -- games ---------------------------------------------------------------------------------------
 
 
-def _games(body: Xml.Element, last: PageSource) -> None:
-    journal = last.journal
-    if not journal.is_file():
-        return
+def _sampled(last: PageSource, sample: kept.KeptSample) -> list[tuple[int, EpisodeRecord]]:
+    """Return the games to draw, and add all to the sample; the journal may be long."""
     samples: list[tuple[int, EpisodeRecord]] = []
     rng = random.Random(last.file.seed)
     seen = 0
-    for number, record in games.counted(journal):
+    for number, record in games.counted(last.journal) if last.journal.is_file() else ():
+        sample.add(record)
         if record.mode != "evaluate":
             continue
         seen += 1  # reservoir sampling: every game is equally likely to stay
@@ -318,6 +283,10 @@ def _games(body: Xml.Element, last: PageSource) -> None:
             samples.append((number, record))
         elif (at := rng.randrange(seen)) < SAMPLES:
             samples[at] = number, record
+    return samples
+
+
+def _games(body: Xml.Element, journal: Path, samples: Sequence[tuple[int, EpisodeRecord]]) -> None:
     if not samples:
         return
     _add(body, "h2", "Sample games")

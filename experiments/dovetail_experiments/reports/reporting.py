@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,11 @@ AGAIN = "experiment.json"
 
 
 def make(
-    folder: Path, where: Where | None = None, exact: int = kept.GAMES, name: str | None = None
+    folder: Path,
+    where: Where | None = None,
+    exact: int = kept.GAMES,
+    name: str | None = None,
+    played: Sequence[StageResult] | None = None,
 ) -> Path:
     """Write the report of the last experiment in a folder; return its path.
 
@@ -39,13 +43,14 @@ def make(
         exact: games of each tournament and evaluation to compare with exact values; 0 for none.
         name: the experiment to report, if the record has several; if None and the record is
             elsewhere, the folder's name.
+        played: the results of its single execution, which need not be read again.
 
     Raises:
         DovetailError: there is no record, it is empty, or the report cannot be written.
     """
     with Records(where or folder) as records:
         rows = shown(records, name or (folder.name if where else None))
-        sources = [_source(records, row, folder) for row in rows]
+        sources = [_source(records, row, folder, played) for row in rows]
         series = []
         if len(rows) > 1:
             done = [source for source in sources if source.complete]
@@ -76,10 +81,17 @@ def shown(records: Records, name: str | None) -> list[Mapping[str, Any]]:
     )
 
 
-def _source(records: Records, row: Mapping[str, Any], folder: Path) -> PageSource:
+def _source(
+    records: Records,
+    row: Mapping[str, Any],
+    folder: Path,
+    played: Sequence[StageResult] | None = None,
+) -> PageSource:
     file = file_of(row)
     trial = folder / "trials" / f"{row['trial'] or 0:03}"
-    played, complete = replayed(records, file, row["id"])
+    complete = True
+    if played is None:
+        played, complete = replayed(records, file, row["id"])
     stages_of = records.rows("stages", columns=["software"], where=[f"execution={row['id']}"])
     software = tuple(dict.fromkeys(each["software"] for each in stages_of))
     return PageSource(row, file, played, complete, trial if trial.is_dir() else folder, software)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -178,7 +178,7 @@ def execute(
         finally:
             results.close()
         done = _kept_up(plan, entry, folder, url, options, rows)
-        told(folder, url, plan.base.name)
+        told(folder, url, plan.base.name, done.played)
         return done
 
 
@@ -213,9 +213,11 @@ def _kept_up(
     raise AssertionError
 
 
-def told(folder: Path, url: database.Url, name: str) -> None:
-    """Write the report of an experiment, and print its path."""
-    path = reporting.make(folder, url, name=name)
+def told(
+    folder: Path, url: database.Url, name: str, played: Sequence[StageResult] | None = None
+) -> None:
+    """Write the report of an experiment, and print its path; arguments as for ``make``."""
+    path = reporting.make(folder, url, name=name, played=played)
     Console(highlight=False, markup=False).print(f"report     {path}", soft_wrap=True)
 
 

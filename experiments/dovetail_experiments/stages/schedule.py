@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.protocol.messages import Episode, Mode
+from dovetail.protocol.seats import seated
 from dovetail_experiments.files.file import (
     Block,
     Evaluation,
@@ -24,6 +24,7 @@ from dovetail_experiments.files.file import (
 from dovetail_experiments.stages.formats import leagues, tournaments
 from dovetail_experiments.stages.formats.tournaments import Meeting
 from dovetail_experiments.statistics.tallies import Tally, tally
+from dovetail_experiments.statistics.thinned import Thinned
 from dovetail_experiments.statistics.units import Units, games, units
 
 MESSAGES = 20
@@ -99,6 +100,25 @@ class Endings:
             self.messages.setdefault(episode.message, episode.reason)
 
 
+@dataclass(slots=True)
+class Measures:
+    """The agents' measures over the episodes of a stage that count."""
+
+    episodes: int = 0
+    """Number of the episodes."""
+    curves: dict[str, Thinned] = field(default_factory=dict)
+    """Curve of each measure, by ``NAME of AGENT``."""
+
+    def add(self, episode: Episode, agents: Sequence[str]) -> None:
+        """Add an episode, given the agent in each seat."""
+        self.episodes += 1
+        for agent, seat in zip(agents, episode.seats, strict=True):
+            for name, value in seat.measures.items():
+                if value == value:
+                    label = f"{name} of {agent}"
+                    self.curves.setdefault(label, Thinned()).add(self.episodes, value)
+
+
 @dataclass(frozen=True, slots=True)
 class StageResult:
     """A stage with the results that count."""
@@ -120,6 +140,11 @@ class StageResult:
     def tallies(self) -> list[Tally]:
         """Results of each agent in each seat."""
         return self._counted()[0]
+
+    @property
+    def measures(self) -> Measures:
+        """The agents' measures."""
+        return self._counted()[2]
 
     @property
     def units(self) -> Units:
@@ -148,7 +173,10 @@ class StageResult:
         """Return a tournament's result without the games from ``index`` on."""
         now = self.units
         scored = [game for game in now.games if game.index < index]
-        part = {"units": units(scored, now.players, rotate=now.rotate), "counted": ([], Endings())}
+        part = {
+            "units": units(scored, now.players, rotate=now.rotate),
+            "counted": ([], Endings(), Measures()),
+        }
         return StageResult(self.stage, (), (), part)
 
     def forget(self, episodes: Iterable[Episode]) -> StageResult:
@@ -158,19 +186,24 @@ class StageResult:
             self.points  # noqa: B018
         return StageResult(self.stage, episodes, self.interrupted, self._known)
 
-    def _counted(self) -> tuple[list[Tally], Endings]:
+    def _counted(self) -> tuple[list[Tally], Endings, Measures]:
         if "counted" not in self._known:
             part = self.stage.part
             ends = Endings()
+            measures = Measures()
 
             def passing() -> Iterator[Episode]:
-                for each in itertools.chain(self.episodes, self.interrupted):
+                for each in self.episodes:
+                    measures.add(each, seated(part.seats, each.index if part.rotate else 0))
+                    ends.add(each)
+                    yield each
+                for each in self.interrupted:
                     ends.add(each)
                     yield each
 
             rows = tally(passing(), part.seats, rotate=part.rotate, truncated=part.truncated)
-            self._known["counted"] = rows, ends
-        found: tuple[list[Tally], Endings] = self._known["counted"]
+            self._known["counted"] = rows, ends, measures
+        found: tuple[list[Tally], Endings, Measures] = self._known["counted"]
         return found
 
 

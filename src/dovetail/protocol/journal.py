@@ -12,7 +12,6 @@ import heapq
 import logging
 import os
 import shutil
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,7 +138,7 @@ def uncounted(path: Path) -> set[int]:
     episodes whose first result was lost on its way, and openings that were only tried.
     """
     found = set()
-    latest: dict[str, tuple[int, array[int], dict[int, bytearray]]] = {}
+    latest: dict[str, tuple[int, list[range], dict[int, bytearray]]] = {}
     """By stage: its latest attempt, the numbers of its episodes, and a bit for each index in blocks
     of 8,192."""
     for number, record in episodes(path):
@@ -147,13 +146,13 @@ def uncounted(path: Path) -> set[int]:
         if record.result.will_retry or record.label == TRIED:
             found.add(number)
         elif stage and attempt.isdecimal():
-            last, played, seen = latest.get(stage, (-1, array("q"), {}))
+            last, played, seen = latest.get(stage, (-1, [], {}))
             if int(attempt) < last:
                 found.add(number)
                 continue
             if int(attempt) > last:
-                found.update(played)
-                played, seen = array("q"), {}
+                found.update(*played)
+                played, seen = [], {}
                 latest[stage] = int(attempt), played, seen
             block, bit = divmod(record.result.index, 8 * 1024)
             bits = seen.setdefault(block, bytearray(1024))
@@ -161,7 +160,10 @@ def uncounted(path: Path) -> set[int]:
                 found.add(number)
             else:
                 bits[bit // 8] |= 1 << bit % 8
-                played.append(number)
+                if played and played[-1].stop == number:
+                    played[-1] = range(played[-1].start, number + 1)
+                else:
+                    played.append(range(number, number + 1))
     return found
 
 
