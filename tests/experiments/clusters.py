@@ -1,7 +1,7 @@
 """A Ray cluster of three nodes on this host, as a program: its address on stdout, orders on stdin.
 
 ``kill`` kills the raylet of the oldest node but the head, ``head`` all of the head, ``add`` adds a
-node; a line answers each.
+node, whose environment has the variables that follow as ``NAME=VALUE``; a line answers each.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ def main() -> None:
         elif line.strip() == "head":
             made.head_node.kill_all_processes(check_alive=False, allow_graceful=False)
         else:
-            nodes.append(add(node_ip_address=next(addresses), **each))
+            variables = dict(word.split("=", 1) for word in line.split()[1:])
+            nodes.append(add(node_ip_address=next(addresses), env_vars=variables, **each))
             made._wait_for_node(nodes[-1], timeout=WAIT)
         os.write(out, b"done\n")
     made.shutdown()

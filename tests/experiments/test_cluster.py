@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.chaos import disturb
 from tests.experiments.clusters import Nodes, cluster
 
 from dovetail.protocol.errors import DovetailError
@@ -181,6 +182,22 @@ snapshot_every = 20
 name = "eval"
 seats = ["one", "dice"]
 episodes = 10
+"""
+WITHOUT_NUMBA = """
+import importlib.metadata
+import sys
+
+sys.modules["numba"] = None
+known = importlib.metadata.version
+
+
+def version(name):
+    if name == "numba":
+        raise importlib.metadata.PackageNotFoundError(name)
+    return known(name)
+
+
+importlib.metadata.version = version
 """
 
 
@@ -622,6 +639,80 @@ def test_of_two_drivers_at_one_store_the_first_stops_and_the_second_plays_on(
     assert program.returncode == 1
     assert "was resumed by" in wrong.strip().splitlines()[-1], wrong
     assert differences(account(folder.parent / "store.sqlite"), undisturbed) == []
+
+
+def test_the_clock_of_a_node_does_not_matter(
+    folder: Path, undisturbed: Account, tmp_path: Path
+) -> None:
+    if why := disturb.lacking():
+        pytest.skip(why)
+    file = folder / "cup.toml"
+    file.write_text(CUP)
+    out = folder.parent / "cluster" / "cup"
+    wrong = disturb.Disturbance(tmp_path)
+    wrong.jump(3600.0)
+    begun = time.time()
+    with cluster() as nodes:
+        for _ in range(2):  # the only ones beside the head
+            nodes.order("kill")
+            nodes.order(" ".join(["add", *(f"{k}={v}" for k, v in wrong.environment.items())]))
+        done = run(file, "--on", f"ray:{nodes.address}", "--out", str(out.parent), "--shards=3")
+    assert done.returncode == 0, done.stderr
+    assert wrong.happened[0] > 1000
+    assert differences(account(out), undisturbed) == []
+    with Records(out) as records:
+        times = [
+            row[name] for row in records.rows("stages") for name in ("started", "finished")
+        ] + [row[name] for row in records.rows("executions") for name in ("started", "finished")]
+        assert all(begun <= each <= time.time() for each in times)
+        assert all(0 <= row["seconds"] < 60 for row in records.rows("seats"))
+
+
+def test_a_node_without_an_extra_costs_one_line(folder: Path, tmp_path: Path) -> None:
+    file = folder / "cup.toml"
+    file.write_text(CUP)
+    # Python on the node finds this module first.
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_NUMBA)
+    with cluster() as nodes:
+        nodes.order(f"add PYTHONPATH={tmp_path}")
+        done = run(file, "--on", f"ray:{nodes.address}", "--out", str(folder.parent / "out"))
+    assert done.returncode != 0
+    [line] = done.stderr.strip().splitlines()
+    assert "(127.0.0.5): it has no numba" in line
+    assert line.endswith("pip install 'dovetail[games]'")
+    assert not [*(folder.parent / "out").rglob("*.journal")]
+
+
+def test_a_full_disk_ends_a_run_in_one_line_and_it_goes_on_once_there_is_room(
+    nodes: Nodes, folder: Path, undisturbed: Account, tmp_path: Path
+) -> None:
+    if why := disturb.lacking():
+        pytest.skip(why)
+    file = folder / "cup.toml"
+    file.write_text(CUP)
+    out = folder.parent / "cluster" / "cup"
+    words = ["--on", f"ray:{nodes.address}", "--out", str(out.parent), "--shards=2"]
+    full = disturb.Disturbance(tmp_path)
+    with subprocess.Popen(
+        command(file, *words),
+        cwd=folder.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **full.environment},
+    ) as program:
+        started(program, 2)
+        reach(program, out, 1)
+        full.disk(full=True)
+        _, wrong = program.communicate(timeout=120)
+    assert program.returncode == 1, wrong
+    [line] = wrong.strip().splitlines()
+    assert "disk" in line, line
+    assert full.happened[2] > 0
+    gone(nodes)
+    again = run(file, *words, "--resume")
+    assert again.returncode == 0, again.stderr
+    assert differences(account(out), undisturbed) == []
 
 
 def parent(process: int) -> int:
