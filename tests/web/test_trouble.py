@@ -19,6 +19,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from dovetail import DovetailError, Experiment
+from dovetail.protocol.journal import EpisodeRecord, write
+from dovetail.protocol.messages import Episode, SeatResult
+from dovetail_web import app
 from dovetail_web.app import application
 from dovetail_web.hub import Hub
 
@@ -202,6 +205,34 @@ def test_a_name_of_ten_thousand_characters_with_markup(page: Any, served: Served
     assert len(page.inner_text("#status")) < 300
     assert page.locator("#game img").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= 1200
+
+
+def test_the_list_of_replays_names_who_won(tmp_path: Path) -> None:
+    seats = [SeatResult("x", 0), SeatResult("y", 1)]
+    write(
+        tmp_path / "journal",
+        [
+            EpisodeRecord(
+                Episode(1, 1, 9, 5, "terminated", seats, outcome=outcome),
+                *("connect_four", {}, "evaluate", []),
+                names=["Ann", "Bob"],
+            )
+            for outcome in ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.0, 1.0])
+        ],
+    )
+    hub = Hub("tcp://127.0.0.1:9")  # never started
+    with TestClient(application(hub, journal=tmp_path / "journal"), "http://127.0.0.1") as client:
+        rows = client.get("/replay").text.split("<tr>")[2:]
+    said = [re.findall("<td>([^<]*)</td>", row)[-1] for row in rows]
+    assert said == ["Bob won", "Draw", "Bob won", "Ann won"]
+    strong = [re.findall("<strong>(.*?)</strong>", row) for row in rows]
+    assert strong == [["Bob"], [], ["Bob"], ["Ann"]]
+
+
+def test_no_filter_of_a_loop_asks_for_its_place() -> None:
+    """There, ``loop`` is that of the loop around it."""
+    for file in (Path(app.__file__).parent / "templates").glob("*.html"):
+        assert not re.findall(r"\bfor [^%]* if [^%]*\bloop\b", file.read_text()), file.name
 
 
 def test_a_journal_that_is_cut_off_or_is_none(results: Path, tmp_path: Path) -> None:

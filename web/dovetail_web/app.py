@@ -229,7 +229,8 @@ class Page:
 
     async def now(self, request: Request) -> Response:
         """Return the page of programs and runs."""
-        return self.shown(request, "now")
+        names = [each["name"] for each in self.hub.catalogue.get("environments", [])]
+        return self.shown(request, "now", titles={name: self._title(name) for name in names})
 
     async def thumbnail(self, request: Request) -> Response:
         """Return a picture of a game: one that ships with the page, or the newest position."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ def about(number: int, record: EpisodeRecord) -> dict[str, Any]:
         "environment": record.environment[:LONGEST_NAME],
         "agents": [name[:LONGEST_NAME] for name in record.players],
         "outcome": result.outcome,
+        "winners": winners(result.outcome or []),
         "returns": [seat.total for seat in result.seats],
         "seconds": [seat.seconds for seat in result.seats],
         "turns": result.turns,
@@ -45,6 +46,16 @@ def about(number: int, record: EpisodeRecord) -> dict[str, Any]:
         "message": result.message,
         "seed": result.seed,
     }
+
+
+def winners(outcome: Sequence[float]) -> list[int]:
+    """Return the seats that won; none of a draw.
+
+    >>> winners([1, 0]), winners([0.5, 0.5]), winners([])
+    ([0], [], [])
+    """
+    best = [seat for seat, points in enumerate(outcome) if points == max(outcome)]
+    return best if len(best) < len(outcome) else []
 
 
 def found(journal: Path, number: int) -> EpisodeRecord:

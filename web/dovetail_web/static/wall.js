@@ -36,6 +36,10 @@ export function wall(list, named = true) {
   const shown = new Map();
   /** The newest position of each game, which comes only if it is new. @type {Map<number, Position>} */
   const positions = new Map();
+  /** What the catalogue calls the games. @type {Record<string, string>} */
+  const titles = JSON.parse(list.dataset.titles ?? "{}");
+  /** @param {string} game */
+  const title = (game) => titles[game] ?? titled(game);
   /** @param {Now["games"]} games @param {number} [most] */
   const show = (games, most = Infinity) => {
     for (const { episode, position } of games) if (position) positions.set(episode, position);
@@ -52,7 +56,7 @@ export function wall(list, named = true) {
       const item = document.createElement("li"),
         link = document.createElement("a");
       link.href = `/game/${encodeURIComponent(game.episode)}`;
-      link.textContent = `${named && game.environment ? `${titled(game.environment)}: ` : ""}${game.agents.join(" – ")}${over(game, position)}`;
+      link.textContent = `${named && game.environment ? `${title(game.environment)}: ` : ""}${game.agents.join(" – ")}${over(game, position)}`;
       /** @type {Element} */
       let picture;
       if (position.scene) {
