@@ -183,6 +183,40 @@ def test_a_game_of_a_page_and_a_run_of_a_page(page: Any, site: str, tmp_path: Pa
     assert reasons == ["terminated"] * 6
 
 
+def test_a_page_watches_a_game_of_others(page: Any, site: str, tmp_path: Path) -> None:
+    stop = threading.Event()
+    with broker(site, tmp_path) as (address, web), Experiment.connect(address) as experiment:
+        agents = threading.Thread(
+            target=serve_agents, args=([Random], address), kwargs={"stop": stop}
+        )
+        agents.start()
+        try:
+            page.goto(site)
+            page.evaluate(
+                """async (broker) => {
+                  const { connect } = await import("/dist/src/browser/index.js");
+                  const spectator = await connect({ broker });
+                  await spectator.watch();
+                  window.seen = [];
+                  void (async () => {
+                    for await (const turn of spectator.turns()) {
+                      window.seen.push([turn.turn, turn.reason]);
+                    }
+                  })();
+                }""",
+                web,
+            )
+            experiment.expect(["connect_four"], ["random"], timeout=SOON)
+            seats = [experiment.create("random", seed=seed) for seed in range(2)]
+            [played] = experiment.run("connect_four", seats, seed=5).wait()
+            page.wait_for_function("window.seen.length && window.seen.at(-1)[1]")
+            turns = [[turn, None] for turn in range(played.turns)]
+            assert page.evaluate("window.seen") == [*turns, [played.turns, "terminated"]]
+        finally:
+            stop.set()
+            agents.join()
+
+
 def test_a_page_that_is_reloaded_plays_its_game_again(page: Any, site: str, tmp_path: Path) -> None:
     with broker(site, tmp_path, grace=0.2) as (address, web):
         page.goto(site)
