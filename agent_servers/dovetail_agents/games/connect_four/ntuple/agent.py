@@ -67,16 +67,21 @@ class _Settings(Struct, forbid_unknown_fields=True):
 
 class Traces:
     """The latest moves of some games, whose values still learn from later errors; see
-    ``kernels.decide``."""
+    ``kernels.History``."""
 
     def __init__(self, games: int, decay: float, looks: int, squares: int) -> None:
         steps = 1
         while steps < squares and decay**steps >= LEAST_SHARE:
             steps += 1
-        self.entries: Array = np.zeros((games, steps, looks), np.int32)
-        self.slopes: Array = np.zeros((games, steps))
         self.lengths: Array = np.zeros(games, np.int64)
         self.last: Array = np.full(games, -2)
+        self.history = kernels.History(
+            float(decay),
+            np.zeros((games, steps, looks), np.uint32),
+            np.zeros((games, steps)),
+            self.lengths,
+            self.last,
+        )
 
     def cut(self, games: Any) -> None:
         """Forget the moves so far because the next one is not the best."""
@@ -138,17 +143,24 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         if self.shape is not None:
             raise DovetailError(f"this {self.name} has learned boards of {self.shape}, not {shape}")
         given = self.parameters
-        self.places, self.tables = looks(*shape, given.tuples, given.length, self.seed)
-        length = self.places.shape[1]
-        self.digits: Array = np.zeros((shape[0] * shape[1] + 1, len(self.tables)), np.int64)
+        places, tables = looks(*shape, given.tuples, given.length, self.seed)
+        length = places.shape[1]
+        digits: Array = np.zeros((shape[0] * shape[1] + 1, len(tables)), np.int32)
         for at in range(length):
-            self.digits[self.places[:, at], np.arange(len(self.tables))] = kernels.STATES ** (
-                length - 1 - at
-            )
-        size = (2, given.tuples, kernels.STATES**length)
+            digits[places[:, at], np.arange(len(tables))] = kernels.STATES ** (length - 1 - at)
+        entries = kernels.STATES**length
+        size = (2, given.tuples, entries)
         self.weights: Array = np.zeros(size, np.float32)
         self.errors: Array = np.zeros(size, np.float32)
         self.sizes: Array = np.zeros(size, np.float32)
+        self._network = kernels.Network(
+            digits,
+            (tables * entries).astype(np.uint32),
+            self.weights.reshape(2, -1),
+            self.errors.reshape(2, -1),
+            self.sizes.reshape(2, -1),
+            (entries - 1) // 3,
+        )
         self.shape = shape
         self._none = self._traces(0)
 
@@ -183,7 +195,7 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
     def _traces(self, games: int) -> Traces:
         assert self.shape is not None
         squares = self.shape[0] * self.shape[1]
-        return Traces(games, self.parameters.trace, len(self.tables), squares)
+        return Traces(games, self.parameters.trace, len(self._network.tables), squares)
 
     def _values(
         self, boards: Array, legal: Array, traces: Traces | None, games: Array | None = None
@@ -198,16 +210,12 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         """
         values: Array = np.empty(legal.shape)
         rate = 0.0 if traces is None else self.parameters.learning_rate
-        network = self.places, self.digits, self.tables, self.weights, self.errors, self.sizes
         if games is None:
             games = np.arange(len(boards))
         if traces is not None:
             self.steps += len(boards)
-        kept = traces or self._none
-        history = kept.entries, kept.slopes, kept.lengths, kept.last
-        decay = self.parameters.trace
         shown = boards, legal, self.parameters.connect, rate
-        kernels.decide(*shown, *network, values, games, decay, *history)
+        kernels.decide(*shown, self._network, values, games, (traces or self._none).history)
         return values
 
     def play_itself(self, games: int, seed: int, shape: tuple[int, int] = (6, 7)) -> None:
@@ -219,12 +227,10 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
             shape: rows and columns of the board.
         """
         self._prepare(shape)
-        given, kept = self.parameters, self._traces(1)
+        given, history = self.parameters, self._traces(1).history
         chance: Array = np.array([seed], np.uint64)
         rules = given.epsilon, given.connect, given.learning_rate
-        network = self.places, self.digits, self.tables, self.weights, self.errors, self.sizes
-        history = kept.entries, kept.slopes, kept.lengths, kept.last
-        self.steps += kernels.play(chance, games, *rules, *network, given.trace, *history, shape)
+        self.steps += kernels.play(chance, games, *rules, self._network, history, shape)
 
     def open_group(self, seats: Mapping[int, Seat], slots: int) -> _Slots:
         count = next(iter(seats.values())).spec.seats

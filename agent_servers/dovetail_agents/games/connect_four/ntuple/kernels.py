@@ -7,7 +7,7 @@ bottom.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,49 +42,50 @@ def see(board: Array, squares: Array, heights: Array) -> int:
     return discs
 
 
+class Network(NamedTuple):
+    """The tables of a network, and where each look reads them."""
+
+    digits: Array
+    """int32, shape (squares + 1, looks), the weight of a square's state in a look's entry; zeros
+    for a square above the board."""
+    tables: Array
+    """uint32, shape (looks,), the first entry of each look's table."""
+    weights: Array
+    """float32, shape (2, entries of all tables), by the side that moved."""
+    errors: Array
+    """Like ``weights``, the sums of their errors."""
+    sizes: Array
+    """Like ``weights``, the sums of the absolute values of their errors."""
+    swap: int
+    """The bits of an entry that differ between states 2 and 3 of its squares."""
+
+
+class History(NamedTuple):
+    """The latest moves of some games."""
+
+    decay: float
+    """Lambda, the share of an error that reaches the previous move."""
+    entries: Array
+    """uint32, shape (games, steps, looks), the entries of a game's latest moves, as a ring."""
+    slopes: Array
+    """float64, shape (games, steps), the slope of the tanh at these moves."""
+    lengths: Array
+    """int64, shape (games,), the number of moves in a trace."""
+    last: Array
+    """int64, shape (games,), the number of discs at the latest update."""
+
+
 @njit(cache=True, nogil=True)
-def read(squares: Array, places: Array, found: Array) -> None:
-    """Write the table entry that each look reads.
-
-    Args:
-        squares: int64.
-        places: int64, shape (looks, length): the squares of each look.
-        found: int64, shape (looks,), written.
-    """
-    for look in range(places.shape[0]):
-        entry = 0
-        for at in range(places.shape[1]):
-            entry = entry * STATES + squares[places[look, at]]
-        found[look] = entry
-
-
-@njit(cache=True, nogil=True)
-def value(found: Array, tables: Array, weights: Array) -> float:
-    """Return the value of a position for the side that moved, given its entries.
-
-    Args:
-        found: int64, shape (looks,), the entries.
-        tables: int64, shape (looks,), the table of each look.
-        weights: float32, shape (tables, entries), of the side that moved.
-    """
-    total = 0.0
+def _learn(found: Array, side: int, network: Network, step: float) -> None:
+    """Add a step to the given entries of a side, each at its own rate."""
+    weights, errors, sizes = network.weights[side], network.errors[side], network.sizes[side]
     for look in range(found.shape[0]):
-        total += weights[tables[look], found[look]]
-    return float(np.tanh(total))
-
-
-@njit(cache=True, nogil=True)
-def _learn(
-    found: Array, tables: Array, weights: Array, errors: Array, sizes: Array, step: float
-) -> None:
-    """Add a step to the given entries, each at its own rate."""
-    for look in range(found.shape[0]):
-        table, entry = tables[look], found[look]
-        size = sizes[table, entry]
-        agreed = abs(errors[table, entry]) / size if size > 0 else 1.0
-        weights[table, entry] += np.float32(step * np.exp(COHERENCE * (agreed - 1.0)))
-        errors[table, entry] += np.float32(step)
-        sizes[table, entry] += np.float32(abs(step))
+        entry = found[look]
+        size = sizes[entry]
+        agreed = abs(errors[entry]) / size if size > 0 else 1.0
+        weights[entry] += np.float32(step * np.exp(COHERENCE * (agreed - 1.0)))
+        errors[entry] += np.float32(step)
+        sizes[entry] += np.float32(abs(step))
 
 
 @njit(cache=True, nogil=True)
@@ -93,19 +94,10 @@ def decide(
     legal: Array,
     connect: int,
     rate: float,
-    places: Array,
-    digits: Array,
-    tables: Array,
-    weights: Array,
-    errors: Array,
-    sizes: Array,
+    network: Network,
     values: Array,
     games: Array,
-    decay: float,
-    entries: Array,
-    slopes: Array,
-    lengths: Array,
-    last: Array,
+    history: History,
 ) -> None:
     """Compute the values of moves on some boards, one board after the other, and learn from each.
 
@@ -118,35 +110,36 @@ def decide(
         legal: bool, shape (boards, columns).
         connect: the number of discs in a row that win.
         rate: the learning rate; 0 for no learning.
-        places, tables: see ``read`` and ``value``.
-        digits: int64, shape (squares + 1, looks), the weight of a square's state in a look's entry;
-            zeros for a square above the board.
-        weights, errors, sizes: float32, shape (2, tables, entries), by the side that moved:
-            weights, and the sums of their errors and of the errors' absolute values.
+        network: changed if ``rate`` is not 0.
         values: float64, shape (boards, columns), written; -inf for illegal moves.
-        games: int64, shape (boards,), each board's row in the following arrays.
-        decay: lambda, the share of an error that reaches the previous move.
-        entries: int32, shape (games, steps, looks), the entries of a game's latest moves, as a
-            ring.
-        slopes: float64, shape (games, steps), the slope of the tanh at these moves.
-        lengths: int64, shape (games,), the number of moves in a trace.
-        last: int64, shape (games,), the number of discs at the latest update.
+        games: int64, shape (boards,), each board's row in ``history``.
+        history: changed if ``rate`` is not 0.
     """
     count, _, rows, columns = boards.shape
-    squares = np.empty(rows * columns, np.int64)
+    digits, tables, weights = network.digits, network.tables, network.weights
+    entries, slopes, lengths, last = history.entries, history.slopes, history.lengths, history.last
+    looks = tables.shape[0]
+    squares = np.empty(rows * columns, np.int32)
     heights = np.empty(columns, np.int64)
     own = np.empty((rows, columns), np.uint8)
-    before = np.empty(places.shape[0], np.int64)
-    common = np.empty(places.shape[0], np.float32)
-    found = np.empty(places.shape[0], np.int64)
+    before = np.empty(looks, np.uint32)
+    found = np.empty(looks, np.uint32)
+    reached = np.empty((columns, looks), np.uint32)
+    tried = np.empty(columns, np.int64)
+    totals = np.empty(columns)
     for k in range(count):
         discs = see(boards[k], squares, heights)
-        read(squares, places, before)
+        for look in range(looks):
+            before[look] = tables[look]
+        for square in range(squares.shape[0]):
+            state = squares[square]
+            if state:
+                for look in range(looks):
+                    before[look] += np.uint32(state * digits[square, look])
         own[:] = boards[k, 0]
         mover = discs & 1
-        for look in range(before.shape[0]):
-            common[look] = weights[mover, tables[look], before[look]]
         best = -np.inf
+        valued = 0
         for column in range(columns):
             values[k, column] = -np.inf
             row = heights[column]
@@ -154,22 +147,27 @@ def decide(
                 continue
             own[row, column] = 1
             if wins(own, row, column, connect):
-                worth = 1.0
+                values[k, column] = 1.0
             elif discs + 1 == rows * columns:
-                worth = 0.0
+                values[k, column] = 0.0
             else:  # the square changes from 1 to 2 and the one above it from 0 to 1
                 at = row * columns + column
                 above = min(at + columns, rows * columns)
-                total = 0.0
-                for look in range(before.shape[0]):
+                for look in range(looks):
                     gained = digits[at, look] + digits[above, look]
-                    if gained:
-                        total += weights[mover, tables[look], before[look] + gained]
-                    else:
-                        total += common[look]
-                worth = np.tanh(total)
+                    reached[valued, look] = before[look] + np.uint32(gained)
+                tried[valued] = column
+                totals[valued] = 0.0
+                valued += 1
             own[row, column] = 0
-            values[k, column] = worth
+            best = max(best, values[k, column])
+        side = weights[mover]
+        for look in range(looks):
+            for at in range(valued):
+                totals[at] += side[reached[at, look]]
+        for at in range(valued):
+            worth = np.tanh(totals[at])
+            values[k, tried[at]] = worth
             best = max(best, worth)
         if rate == 0 or best == -np.inf:
             continue
@@ -179,12 +177,15 @@ def decide(
         last[game] = discs
         if discs == 0:
             continue
-        for square in range(squares.shape[0]):
-            if squares[square] >= 2:
-                squares[square] = 5 - squares[square]
         other = 1 - mover
-        read(squares, places, found)
-        was = value(found, tables, weights[other])
+        side = weights[other]
+        total = 0.0
+        for look in range(looks):
+            entry = before[look]
+            entry ^= (entry >> np.uint32(1)) & np.uint32(network.swap)
+            found[look] = entry
+            total += side[entry]
+        was = float(np.tanh(total))
         steps = entries.shape[1]
         newest = lengths[game] % steps
         entries[game, newest] = found
@@ -193,15 +194,8 @@ def decide(
         error = rate * (-best - was)
         for back in range(min(lengths[game], steps)):
             at = (lengths[game] - 1 - back) % steps
-            _learn(
-                entries[game, at],
-                tables,
-                weights[other],
-                errors[other],
-                sizes[other],
-                error * slopes[game, at],
-            )
-            error *= -decay
+            _learn(entries[game, at], other, network, error * slopes[game, at])
+            error *= -history.decay
             other = 1 - other
 
 
@@ -212,17 +206,8 @@ def play(
     epsilon: float,
     connect: int,
     rate: float,
-    places: Array,
-    digits: Array,
-    tables: Array,
-    weights: Array,
-    errors: Array,
-    sizes: Array,
-    decay: float,
-    entries: Array,
-    slopes: Array,
-    lengths: Array,
-    last: Array,
+    network: Network,
+    history: History,
     shape: tuple[int, int],
 ) -> int:
     """Play games of a network against itself, and learn from them; return the number of decisions.
@@ -231,10 +216,9 @@ def play(
         chance: uint64, shape (1,), of ``splitmix``; changed.
         games: the number of games.
         epsilon: the share of random moves.
-        entries, slopes, lengths, last: as in ``decide``, for one game.
+        connect, rate, network: as in ``decide``.
+        history: of one game.
         shape: rows and columns.
-
-    The rest is as in ``decide``.
     """
     rows, columns = shape
     board = np.zeros((1, 2, rows, columns), np.uint8)
@@ -245,26 +229,9 @@ def play(
     for _ in range(games):
         board[:] = 0
         legal[:] = True
-        last[0] = -2
+        history.last[0] = -2
         for _ in range(rows * columns):
-            looks = places, digits, tables
-            decide(
-                board,
-                legal,
-                connect,
-                rate,
-                *looks,
-                weights,
-                errors,
-                sizes,
-                values,
-                only,
-                decay,
-                entries,
-                slopes,
-                lengths,
-                last,
-            )
+            decide(board, legal, connect, rate, network, values, only, history)
             count += 1
             best, equal = -np.inf, 0
             for column in range(columns):
@@ -280,7 +247,7 @@ def play(
                     left -= 1
             worth = values[0, chosen]
             if worth < best:
-                lengths[0] = 0
+                history.lengths[0] = 0
             row = 0
             while board[0, 0, row, chosen] or board[0, 1, row, chosen]:
                 row += 1
