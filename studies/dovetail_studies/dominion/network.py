@@ -6,6 +6,7 @@ after each of its actions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dovetail.client.inprocess import InProcess
@@ -21,32 +22,44 @@ from dovetail_studies.playing import match
 
 TABLE = {
     **{"players": 2, "kingdom": ["Smithy", "Chapel"], "kingdom_size": 2},
-    **{"max_rounds": 60, "rewards": "win"},
+    **{"max_rounds": 150, "rewards": "win"},
 }
+SHORT = {**TABLE, "max_rounds": 60}
+"""The table of the trainings against Random."""
 LEARNER: dict[str, Any] = {
     **{"hidden": 64, "learning_rate": 0.01, "epsilon": 0.1, "standardise": True},
     **{"discount": 1.0, "trace_decay": 0.9, "averaging": 0},
 }
-"""The learner's parameters, chosen by trials with seeds 11 and 12, which are not kept."""
-OPPONENTS = ("random", "money", "greedy")
-TRAINED = "random"
-"""The opponent in training."""
+"""The learner's parameters, chosen by trials with seeds 11 to 14, which are not kept."""
+OPPONENTS = ("random", "money", "greedy", "big-money")
+SCRIPTED = (bots.DominionRandom, bots.DominionMoney, bots.DominionGreedy, bots.DominionBigMoney)
+FEW = 3
+"""Maximum number of trainings against Random."""
 TESTED = 1_000_000
 """The offset of the seeds of tests, so that they share no shuffles with a training."""
-AGENTS: list[type[Agent[Any]]] = [TD, bots.DominionRandom, bots.DominionMoney, bots.DominionGreedy]
+AGENTS: list[type[Agent[Any]]] = [TD, *SCRIPTED]
+
+
+def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
+    common = dict(values)
+    few = common.pop("few")
+    found = rows.every({"learns from": "itself", **common}, seeds)
+    return found + rows.every({**common, "games": few}, seeds[:FEW])
 
 
 def _work(unit: rows.Unit) -> rows.Result:
     seed, steps = unit["seed"], unit["steps"]
+    itself = "learns from" in unit
+    table, opponents = (TABLE, OPPONENTS) if itself else (SHORT, OPPONENTS[:-1])
     found: rows.Result = {"tests": [], "games": unit["games"]}
     with InProcess([Dominion], AGENTS) as experiment:
         learner = experiment.create("td", parameters=LEARNER, seed=seed)
-        others = {name: experiment.create(f"dominion-{name}", seed=seed) for name in OPPONENTS}
+        others = {name: experiment.create(f"dominion-{name}", seed=seed) for name in opponents}
         for step in range(steps + 1):
             if step:
-                pair, games = [learner, others[TRAINED]], unit["games"] // steps
-                train(experiment, "dominion", pair, games, seed * 101 + step, TABLE)
-            at = (unit["tests"], TESTED + seed, TABLE)
+                pair, games = [learner, learner if itself else others["random"]], unit["games"]
+                train(experiment, "dominion", pair, games // steps, seed * 101 + step, table)
+            at = (unit["tests"], TESTED + seed, table)
             tests = {
                 name: counted(match(experiment, "dominion", [learner, other], *at))
                 for name, other in others.items()
@@ -57,39 +70,65 @@ def _work(unit: rows.Unit) -> rows.Result:
 
 
 def _draw(done: rows.Done) -> rows.Drawn:
-    unit = done[0][0]
-    at = [unit["games"] * step // unit["steps"] for step in range(unit["steps"] + 1)]
-    tests = list(zip(*(result["tests"] for _, result in done), strict=True))
-    lines = [
-        [f"after {games:,} games", *(percent(points(each, name)) for name in OPPONENTS)]
-        for games, each in zip(at, tests, strict=True)
-    ]
-    curves = [
-        LearningCurve(
-            f"against {name}",
-            at,
-            [[100 * points([test], name).value for test in result["tests"]] for _, result in done],
-        )
-        for name in OPPONENTS
-    ]
-    panel = Panel("", "points, %", curves, (), rows.PERCENT)
-    picture = Picture([panel], "training games", f"A point is a test of {unit['tests']} games.")
+    units = {"learns from" in unit: unit for unit, _ in done}
+    lines, curves = [], []
+    for (itself, name), results in rows.by_what(
+        done, lambda unit: ("learns from" in unit, unit.get("learns from", "Random"))
+    ).items():
+        unit = units[itself]
+        at = [unit["games"] * step // unit["steps"] for step in range(unit["steps"] + 1)]
+        tests = list(zip(*(result["tests"] for result in results), strict=True))
+        for games, each in zip(at, tests, strict=True):
+            shares = [
+                percent(points(each, other)) if other in each[0] else "-" for other in OPPONENTS
+            ]
+            lines.append([f"from {name}, {games:,} games", *shares])
+        if itself:
+            curves = [
+                LearningCurve(
+                    f"against {other}",
+                    at,
+                    [
+                        [100 * points([test], other).value for test in run["tests"]]
+                        for run in results
+                    ],
+                )
+                for other in OPPONENTS
+            ]
     note = (
         f"Two players. The learner is `td` with a network of {LEARNER['hidden']} hidden units over "
-        "the counts that a seat knows, each less its mean and over its deviation (`standardise`); "
-        f"it learns one game after the other against {TRAINED.capitalize()}, and earns 1 for a win "
-        "and -1 for a loss. Who begins is drawn. "
+        "the counts that a seat knows, each less its mean and over its deviation (`standardise`). "
+        "It learns from games with itself, both seats of which share the network, and earns 1 for "
+        "a win and -1 for a loss. Who begins is drawn. "
         "A win is worth 1 point, a draw a half, a game of more than "
         f"{TABLE['max_rounds']} rounds nothing. "
-        "Three things keep a network from learning here, each tried alone in short runs: counts as "
-        "they are (it then loses to Random after 200 games); a reward for each purchase, which an "
-        "afterstate does not show; and Money as the only opponent, which beats a beginner in every "
-        "game. "
+        f"{_lost(done)}"
+        "Two more things keep a network from learning here, each tried alone in short runs: counts "
+        "as they are (it then loses to Random after 200 games), and a reward for each purchase, "
+        "which an afterstate does not show. "
         "The table of [two players](#two-players-versions-12-140-and-145) learns from millions of "
         "games, which take it as long as thousands take the network."
     )
-    columns = ["", *(f"against {name}: points %" for name in OPPONENTS)]
-    return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, (), note, picture)
+    columns = ["learns", *(f"against {name}: points %" for name in OPPONENTS)]
+    panel = Panel("", "points, %", curves, (), rows.PERCENT)
+    tested = units[max(units)]["tests"]
+    picture = Picture(
+        [panel], "training games", f"It learns from itself; a point is a test of {tested} games."
+    )
+    games = rows.total(done, "games")
+    return rows.Drawn(columns, lines, games, SHUFFLED, (), note, picture if curves else None)
 
 
-CODE: rows.Code = (rows.every, _work, _draw)
+def _lost(done: rows.Done) -> str:
+    """Return in words how the trainings against Random end."""
+    last = [result["tests"][-1]["random"] for unit, result in done if "learns from" not in unit]
+    ends = "; ".join(f"{each['wins']}, {each['losses']} and {each['cut']}" for each in last)
+    return (
+        "The opponent decides whether it learns: against Random a beginner loses nearly every "
+        "game, so that all its targets are the same, or it learns to put the end off, since a game "
+        f"that is cut after {SHORT['max_rounds']} rounds costs nothing. By seed it won, lost and "
+        f"did not end {ends} of its last games against Random. Of two equal learners one wins. "
+    )
+
+
+CODE: rows.Code = (_units, _work, _draw)
