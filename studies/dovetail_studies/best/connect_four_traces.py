@@ -23,16 +23,23 @@ from dovetail_studies.playing import match
 RULE: dict[str, Any] = {"learning_rate": 0.004, "epsilon": 0.1}
 """The learning rule of Bagheri, Thill, Koch and Konen (2016)."""
 TRACES = (0.0, 0.8)
-PARTS = (16, 8, 4, 2, 1)
-"""The divisors of a training's games after which it is measured: 16, 8, 4, 2 and 1."""
+PARTS = (4, 2, 1)
+"""The divisors of a training's games after which it is measured."""
 
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     given = dict(values)
-    games = given.pop("games")
+    games, tests = given.pop("games"), given.pop("tests")
     # The parts of all trainings before their ends: what is done at any time can be compared.
     return [
-        {"games": games // part, "trace": trace, **given, "seed": seed}
+        # A new opening takes the perfect player up to a minute, so that only ends are tested by it.
+        {
+            "games": games // part,
+            "trace": trace,
+            **given,
+            "tests": 0 if part > 1 else tests,
+            "seed": seed,
+        }
         for part in PARTS
         for seed in seeds
         for trace in TRACES
@@ -93,7 +100,8 @@ def _draw(done: rows.Done) -> rows.Drawn:
 NOTE = (
     "The networks learn from compiled games with themselves, at the learning rate 0.004 and the "
     "epsilon 0.1 of Bagheri, Thill, Koch and Konen (2016), where the table above has 0.05 and 0.2. "
-    "Each training is measured several times on its way. The pairs with and without traces have "
+    "Each training is measured on its way and at its end, where it also plays the perfect player, "
+    "which takes up to a minute of a core for a new opening. The pairs with and without traces have "
     "the same seeds. A win as first is worth 1 point, a draw a half: the perfect player, which is "
     "second, can only hope for a mistake. It answers as late a loss as it can, and draws among "
     "equal columns. The positions are those of the table above."
