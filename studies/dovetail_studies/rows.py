@@ -319,7 +319,7 @@ def share(wins: int, games: int) -> str:
 
 
 def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "") -> str:
-    """Return a figure with its 95 % interval, in italics if there is none.
+    """Return a figure with its 95 % interval, in italics if there is none; a dash for no figure.
 
     >>> interval(Estimate(0.5, 0.4, 0.6), 1, 100, " %")
     '50.0 % (40.0..60.0)'
@@ -327,7 +327,11 @@ def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "
     '2.0 (every seed)'
     >>> interval(Estimate(2.0, math.nan, math.nan))
     '*2.0*'
+    >>> interval(Estimate(math.nan, math.nan, math.nan))
+    '-'
     """
+    if math.isnan(found.value):
+        return "-"
     # The "z" leaves no minus before a zero.
     text = f"{scale * found.value:z,.{digits}f}{sign}"
     if not math.isfinite(found.high - found.low):

@@ -162,6 +162,29 @@ def test_pairs_are_compared_by_how_their_games_change() -> None:
     assert "A set here has 10 games" in drawn.note
 
 
+def test_minimax_is_compared_by_what_it_changes_in_a_pair() -> None:
+    draw = STUDY.row("minimax").draw
+    assert draw is not None
+    found = []
+    for seed, more in enumerate((0, 5, 30)):
+        phases = _sets([20 + more, 15 + more, 30], [5, 9, 3])
+        result = {"phases": phases, "distinct": 1, "games": 30}
+        found.append(({"profile": "seed-fidelity", "set": 1, "sets": 0, "seed": seed}, result))
+    alone = {"phases": _sets([50], [4]), "distinct": 1, "games": 10}
+    drawn = draw([*found, ({**found[0][0], "profile": "loser told"}, alone)])
+    lines = {line[0]: line[1:] for line in drawn.lines}
+    assert lines["White wins, %: minimax"] == ["95.6", "90.0 (every seed)"]
+    changed = lines["White wins, %: minimax, minus the same learners, continued"]
+    assert changed == ["+59.8", "60.0 (every seed); rises in 3 of 3"]
+    changed = lines["moves of the winner: minimax, minus two learners"]
+    assert changed == ["+0.6", "-5.0 (every seed); rises in 0 of 3"]
+    assert lines["White wins, %: two learners, loser told"] == ["50.6", "*40.0*"]
+    assert len(drawn.compared) == 7
+    assert drawn.curves
+    assert len(drawn.curves.panels) == 6
+    assert drawn.curves.panels[1].curves[0].runs[0] == [20.0, 15.0, 30.0]
+
+
 def test_draws_of_connect_four_stand_beside_the_studys() -> None:
     stats = np.zeros((10, k.COLUMNS), np.int64)
     stats[:, k.MOVES] = 9

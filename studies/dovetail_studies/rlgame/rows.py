@@ -71,12 +71,8 @@ def _self_play_draw(done: rows.Done) -> rows.Drawn:
 def _shapes(study: Sequence[tuple[float, ...]]) -> list[t.Shape]:
     """Return the wins and moves of the sets for which the study prints White's and Black's
     figures."""
-    return [
-        (white, (white * white_moves + black * black_moves) / (white + black))
-        for (white, white_moves, *_), (black, black_moves, *_) in zip(
-            study[::2], study[1::2], strict=True
-        )
-    ]
+    pairs = zip(study[::2], study[1::2], strict=True)
+    return [(found[0], found[1]) for found in (_phase(white, black) for white, black in pairs)]
 
 
 def _sets_draw(
@@ -113,37 +109,65 @@ _MINIMAX_SETS: list[tuple[float, ...]] = [
 ]
 
 
+_NAMED = ("two learners", "minimax", "the same learners, continued")
+_SHARE = "White wins, %"
+
+
 def _minimax_draw(done: rows.Done) -> rows.Drawn:
     compared: list[rows.Compared] = []
-    lines = []
-    raised = []
-    for profile, results in _profiles(done).items():
-        phases = list(zip(*(each["phases"] for each in results), strict=True))
-        phases_named = ("two learners", "minimax", "the same learners, continued")[: len(phases)]
-        names = [f"{SHOWN.get(profile, profile)}: {each}" for each in phases_named]
-        if profile in w.BOTH:
-            more = [
-                t.white(with_it) - t.white(without)
-                for _, with_it, without in zip(*phases, strict=True)
-            ]
-            count = f"{sum(each > 0 for each in more)} of {len(more)} pairs"
-            raised.append(f"by {rows.interval(mean(more))} points with `{profile}`, in {count}")
-        # What differs from a reading of the study on purpose is not compared with it.
-        lines += t.set_lines(names, _PHASES, phases, compared if profile in w.BOTH else None)
+    found = _profiles(done)
+    both = {profile: found.pop(profile) for profile in w.BOTH if profile in found}
+    study = [_phase(white, black) for white, black in zip(_PHASES[::2], _PHASES[1::2], strict=True)]
+    phases = {
+        profile: list(zip(*(each["phases"] for each in results), strict=True))
+        for profile, results in both.items()
+    }
+    lines = [
+        [
+            f"{_SHARE}: {name}",
+            f"{printed[0]:.1f}",
+            *(rows.interval(t.won(each[number], 0)) for each in phases.values()),
+        ]
+        for number, (name, printed) in enumerate(zip(_NAMED, study, strict=True))
+    ]
+    title = f"{_SHARE}: minimax, minus {_NAMED[2]}"
+    lines.append(t.changes(title, 0, study, (2, 1), both, compared))
+    for number, name in enumerate((_SHARE, *t.FIGURES)):
+        title = f"{name}: minimax, minus {_NAMED[0]}"
+        lines.append(t.changes(title, number, study, (0, 1), both, compared))
+    cut = [[each["phases"][1] for each in results] for results in both.values()]
+    lines.append(["games with minimax cut at 20,000 moves", "not said", *map(t.cut, cut)])
+    for profile, results in found.items():
+        [parts] = zip(*(each["phases"] for each in results), strict=True)
+        name, rest = f"two learners, {SHOWN.get(profile, profile)}", ["-"] * (len(both) - 1)
+        moves = rows.interval(t.moves(parts), 2)
+        lines.append(
+            [f"{_SHARE}: {name}", f"{study[0][0]:.1f}", rows.interval(t.won(parts, 0)), *rest]
+        )
+        lines.append([f"{t.FIGURES[0]}: {name}", f"{study[0][1]:.2f}", moves, *rest])
     note = (
-        f"{UNKNOWN} Minimax is White, looks five plies ahead, takes its own network's value at "
+        f"{NOISE} Minimax is White, looks five plies ahead, takes its own network's value at "
         "the horizon, and learns and explores "
         "as the learners do. Its table of positions, which the study's program fills with "
         "bounds as if they were values, is left out. "
-        f"It raises White's share over that of the same learners continued {' and '.join(raised)}. "
+        "Levels differ too much by pair to be compared with those of the study's only one; what "
+        "changes within a pair can be. "
         "The last lines are not compared, as they differ from `seed-fidelity` in one thing "
         "each: the loser is told; a pawn ahead earns 1/N (*step reward 1/N*) or nothing "
         "(*no step reward*) in place of 100/N; traces decay by gamma lambda, or are replacing; "
         "the value at the end is 0 in place of 1; "
         "a win earns 1 and a pawn ahead 1/N (*rewards of 1*)."
     )
-    games = rows.total(done, "games")
-    return rows.Drawn(t.SET_COLUMNS, lines, games, _distinct(done), compared, note)
+    columns, games = [*rows.HEAD[:2], *both], rows.total(done, "games")
+    picture = t.phase_curves(_NAMED, study, both)
+    return rows.Drawn(columns, lines, games, _distinct(done), compared, note, picture)
+
+
+def _phase(white: Sequence[float], black: Sequence[float]) -> list[float]:
+    """Return the study's figures over the games that either side won."""
+    whole = white[0] + black[0]
+    means = zip(white[1:], black[1:], strict=True)
+    return [white[0], *((white[0] * a + black[0] * b) / whole for a, b in means)]
 
 
 def _bug_draw(done: rows.Done) -> rows.Drawn:
@@ -269,7 +293,7 @@ def _alpha_draw(done: rows.Done) -> rows.Drawn:
         ["moves replayed", "-", f"{rows.total(done, 'moves'):,}"],
         ["games with a difference", "none", rows.signed(f"{faults:,}", exact)],
         ["White wins, % of all games", "-", rows.interval(t.won(parts, 0))],
-        ["moves of the winner", "-", t.shown(t.moves(parts), 2)],
+        ["moves of the winner", "-", rows.interval(t.moves(parts), 2)],
         ["games cut at 20,000 moves", "not said", t.cut(parts)],
     ]
     note = (
@@ -316,7 +340,7 @@ def _old_draw(done: rows.Done) -> rows.Drawn:
         [
             f"moves of the winner, {decided} of {len(short)} pairs",
             "13",
-            rows.signed(t.shown(t.moves(short), 2), compared[2]),
+            rows.signed(rows.interval(t.moves(short), 2), compared[2]),
         ],
         ["distinct games among these", "1", _distinct(done, "short distinct", "greedy")],
         ["games cut at 10,000 moves", "0 of 100", t.cut(short)],

@@ -15,8 +15,8 @@ from dovetail_studies.rlgame import kernels as k
 from dovetail_studies.rlgame.play import Played
 from dovetail_studies.rows import PERCENT, Compared, Result, interval, signed, within
 
-FIGURES = ("moves", "White alive", "Black alive", "White in base", "Black in base")
-"""The mean figures of won games in the study's order; moves are the winner's own."""
+FIGURES = ("moves of the winner", "White alive", "Black alive", "White in base", "Black in base")
+"""The mean figures of won games in the study's order."""
 PAWNS = (0.0, 10.0)
 """The initial number of a player's pawns."""
 _COLUMNS = (k.MOVES, k.ALIVE, k.ALIVE + 1, k.INSIDE, k.INSIDE + 1)
@@ -66,21 +66,7 @@ def moves(parts: Sequence[Result]) -> Estimate:
 
 def moves_by_seed(parts: Sequence[Result]) -> list[float]:
     """Return the mean of the winner's moves over the won games of each seed that has any."""
-    found = []
-    for part in parts:
-        known = [
-            (count, each[0])
-            for count, each in zip(part["wins"], part["means"], strict=True)
-            if each is not None
-        ]
-        if known:
-            found.append(sum(count * each for count, each in known) / sum(c for c, _ in known))
-    return found
-
-
-def shown(found: Estimate, digits: int = 1) -> str:
-    """Return a figure with its interval, or a dash if no game was won."""
-    return "-" if math.isnan(found.value) else interval(found, digits)
+    return [found for part in parts if not math.isnan(found := figure(part, 0))]
 
 
 def cut(parts: Sequence[Result]) -> str:
@@ -93,82 +79,86 @@ def drawn(parts: Sequence[Result]) -> str:
     return f"{sum(part['drawn'] for part in parts):,} of {sum(part['games'] for part in parts):,}"
 
 
-SET_COLUMNS = [
-    *("set, winner", "study: wins %", "ours"),
-    *(column for name in FIGURES for column in (f"study: {name}", "ours")),
-    "games cut",
-]
-NOT_PRINTED = (None,) * (1 + len(FIGURES))
+def figure(part: Result, number: int) -> float:
+    """Return one of ``FIGURES`` over the games that either side won, NaN if there are none."""
+    known = [
+        (count, each[number])
+        for count, each in zip(part["wins"], part["means"], strict=True)
+        if each is not None
+    ]
+    whole = sum(count for count, _ in known)
+    return sum(count * each for count, each in known) / whole if known else math.nan
 
 
-def set_lines(
-    names: Sequence[str],
-    study: Sequence[tuple[float, ...] | None],
-    parts: Sequence[Sequence[Result]],
-    compared: list[Compared] | None,
-) -> list[list[str]]:
-    """Return two lines for each set: White's wins and Black's.
+def figures(part: Result) -> list[float]:
+    """Return White's wins in percent, and ``FIGURES``."""
+    return [white(part), *(figure(part, number) for number in range(len(FIGURES)))]
+
+
+Study = Sequence[Sequence[float]]
+"""The study's ``figures`` of some phases."""
+
+
+def changes(
+    name: str,
+    number: int,
+    study: Study,
+    pair: tuple[int, int],
+    by_profile: dict[str, list[Result]],
+    compared: list[Compared],
+) -> list[str]:
+    """Return a line with the change of one of ``figures`` between two phases, pair by pair.
 
     Args:
-        names: of the sets.
-        study: two for each set: its wins in percent and ``FIGURES``; None where it has none.
-        parts: for each set, what each seed counted.
-        compared: gets White's wins, as Black's are the rest but for draws, and ``FIGURES``; None to
-            compare nothing.
+        name: of the change.
+        number: of the figure.
+        study: the study's figures of all phases.
+        pair: the two phases.
+        by_profile: what each seed counted, with its phases.
+        compared: gets the changes beside the study's.
     """
-    lines = []
-    for number, (name, found) in enumerate(zip(names, parts, strict=True)):
-        for winner in (0, 1):
-            printed: Sequence[float | None] = study[2 * number + winner] or NOT_PRINTED
-            title = f"{name}, {WINNERS[winner]}"
-            share = beside_wins(title, printed[0], found, winner, compared)
-            cells = [title, _printed(printed[0], 1), share]
-            for place in range(len(FIGURES)):
-                of = printed[1 + place]
-                ours = beside_figure(title, of, found, winner, place, compared)
-                cells += [_printed(of, 2), ours]
-            lines.append([*cells, "" if winner else cut(found)])
-    return lines
+    before, after = pair
+    printed = study[after][number] - study[before][number]
+    cells = [name, f"{printed:+.1f}"]
+    for profile, results in by_profile.items():
+        values = [[figures(part)[number] for part in each["phases"]] for each in results]
+        apart = [each[after] - each[before] for each in values]
+        text = _changed(apart, f"{profile}: {name}", printed, compared)
+        cells.append(text)
+    return cells
 
 
-def beside_wins(
-    title: str,
-    study: float | None,
-    parts: Sequence[Result],
-    winner: int,
-    compared: list[Compared] | None,
+def _changed(
+    apart: Sequence[float], title: str, printed: float | None, compared: list[Compared]
 ) -> str:
-    """Return a side's wins in percent; White's are compared with the study's where it has any."""
-    ours = won(parts, winner)
-    if study is None or winner or compared is None:
-        return interval(ours)
-    compared.append(Compared(title, study, ours, len(parts), PERCENT))
-    return signed(interval(ours), compared[-1])
+    """Return changes over pairs in words, compared with the study's if it has one."""
+    known = [each for each in apart if not math.isnan(each)]
+    ours = mean(known)
+    text = interval(ours)
+    if printed is not None:
+        compared.append(Compared(title, printed, ours, len(known)))
+        text = signed(text, compared[-1])
+    return f"{text}; rises in {sum(each > 0 for each in known)} of {len(known)}"
 
 
-def beside_figure(
-    title: str,
-    study: float | None,
-    parts: Sequence[Result],
-    winner: int,
-    number: int,
-    compared: list[Compared] | None,
-) -> str:
-    """Return one of ``FIGURES``, compared with the study's where it has one; a dash if the side
-    never won."""
-    by_seed = [each["means"][winner][number] for each in parts if each["means"][winner] is not None]
-    if not by_seed:
-        return "-"
-    ours = within(mean(by_seed), *(PAWNS if number else ()))
-    if study is None or compared is None:
-        return interval(ours, 2)
-    limits: dict[str, Any] = {"range": PAWNS} if number else {"seeds": by_seed}
-    compared.append(Compared(f"{title}: {FIGURES[number]}", study, ours, len(by_seed), **limits))
-    return signed(interval(ours, 2), compared[-1])
-
-
-def _printed(figure: float | None, digits: int) -> str:
-    return "-" if figure is None else f"{figure:.{digits}f}"
+def phase_curves(names: Sequence[str], study: Study, found: dict[str, list[Result]]) -> Picture:
+    """Return ``figures`` by phase, a panel each."""
+    places = list(range(1, len(names) + 1))
+    panels = []
+    for number, measure in enumerate(("White wins, %", *FIGURES)):
+        curves = [
+            LearningCurve(
+                profile,
+                places,
+                [[figures(part)[number] for part in each["phases"]] for each in results],
+            )
+            for profile, results in found.items()
+        ]
+        curves.append(LearningCurve("study", places, [[each[number] for each in study]], True))
+        limits = (PERCENT, (0.0, math.inf), *[PAWNS] * 4)[number]
+        panels.append(Panel("", measure, curves, (), limits))
+    listed = ", ".join(f"{place}: {name}" for place, name in zip(places, names, strict=True))
+    return Picture(panels, "phase", f"Phases are {listed}. Dashed are the study's.")
 
 
 def by_seed(parts: Sequence[Result], of: Callable[[Result], float]) -> str:
@@ -207,7 +197,7 @@ def total_lines(
         cells = [name, printed]
         for profile, parts in by_profile.items():
             found = of(parts)
-            text = shown(found, 2 if number == 2 else 1)
+            text = interval(found, 2 if number == 2 else 1)
             if number != 1 and like(profile):
                 limits: dict[str, Any] = (
                     {"seeds": moves_by_seed(parts)} if number else {"range": PERCENT}
@@ -235,7 +225,7 @@ def total_lines(
 
 Shape = tuple[float, float]
 """White's wins in percent and the winner's moves in a set of games."""
-SHAPES = ("White wins, %", "moves of the winner")
+SHAPES = ("White wins, %", FIGURES[0])
 
 
 def shapes(
@@ -256,20 +246,15 @@ def shapes(
         printed = _change([each[measure] for each in study]) if study else None
         cells = ["-" if printed is None else f"{printed:+.1f}"]
         for profile, results in by_profile.items():
-            changes = [_change([shape(part)[measure] for part in one["sets"]]) for one in results]
-            ours = mean(changes)
-            text = interval(ours)
-            if printed is not None:
-                compared.append(Compared(f"{profile}: {name}", printed, ours, len(changes)))
-                text = signed(text, compared[-1])
-            cells.append(f"{text}; rises in {sum(each > 0 for each in changes)} of {len(changes)}")
+            apart = [_change([shape(part)[measure] for part in one["sets"]]) for one in results]
+            cells.append(_changed(apart, f"{profile}: {name}", printed, compared))
         lines.append([f"{name}: change from the first fifth to the rest", *cells])
     return lines
 
 
 def shape(part: Result) -> Shape:
     """Return White's share and the winner's moves, NaN if no game was won."""
-    return white(part), (moves_by_seed([part]) or [math.nan])[0]
+    return white(part), figure(part, 0)
 
 
 def _change(values: Sequence[float]) -> float:
