@@ -88,6 +88,13 @@ METHOD_TABLES: dict[str, dict[int, tuple[float, ...]]] = {
 }
 
 
+SLIPS = {
+    "0": 'Its table prints "320.00" for the 320,000 games of its text.',
+    "1": 'Its table prints "70.00", which is read as 70,000 games.',
+}
+"""The slips of these tables."""
+
+
 def _method_figures(
     results: Sequence[rows.Result], games: tuple[float, float]
 ) -> list[rows.Figure]:
@@ -113,7 +120,7 @@ def _methods_draw(version: str, done: rows.Done) -> rows.Drawn:
     note = (
         "The study names neither its reward nor its first values; here a purchase earns its "
         "victory points and first "
-        f"values lie between 0 and 1. {LINES} Those marked *shaped* have the study's rate with "
+        f"values lie between 0 and 1. {SLIPS[version]} {LINES} Those marked *shaped* have the study's rate with "
         "the same first values and reward, and "
         "a played card is discarded at once, as the [tables of the scripted "
         "players](#scripted-players-4-a-table) ask for. The best of many tests is biased "
