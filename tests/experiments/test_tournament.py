@@ -207,6 +207,13 @@ def test_a_test_stops_a_meeting_early_and_again_when_resumed(tmp_path: Path) -> 
     assert [each.endings.games for each in again.played] == counts
 
 
+def test_a_test_of_one_pair_says_so(tmp_path: Path) -> None:
+    keys = "episodes = 2\nopenings = [[0]]\nsprt = { elo0 = 0, elo1 = 100 }"
+    text = with_keys(keys).replace('["one", "two", "searching"]', '["one", "searching"]')
+    played(tmp_path / "three.toml", text, tmp_path)
+    assert ", 1 pair: undecided" in (tmp_path / "three" / "summary.txt").read_text()
+
+
 def test_knockout_swiss_gauntlet_and_best_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

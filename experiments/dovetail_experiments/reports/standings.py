@@ -450,6 +450,7 @@ def _test(played: StageResult) -> Test | None:
     one, other = part.seats
     return Test(
         (one, other),
-        f"{one} - {other}: LLR {stopping.llr:.2f} ({test.lower:.2f}, {test.upper:.2f}) "
-        f"[{test.elo0:g}, {test.elo1:g}] {test.model}, {pairs:g} pairs: {verdict}",
+        f"{one} - {other}: LLR {stopping.llr:z.2f} ({test.lower:.2f}, {test.upper:.2f}) "
+        f"[{test.elo0:g}, {test.elo1:g}] {test.model}, {pairs:g} pair{'s' * (pairs != 1)}: "
+        f"{verdict}",
     )
