@@ -120,8 +120,8 @@ def _methods_draw(version: str, done: rows.Done) -> rows.Drawn:
     note = (
         "The study names neither its reward nor its first values; here a purchase earns its "
         "victory points and first "
-        f"values lie between 0 and 1. {SLIPS[version]} {LINES} Those marked *shaped* have the study's rate with "
-        "the same first values and reward, and "
+        f"values lie between 0 and 1. {SLIPS[version]} {LINES} "
+        "Those marked *shaped* have the study's rate with the same first values and reward, and "
         "a played card is discarded at once, as the [tables of the scripted "
         "players](#scripted-players-4-a-table) ask for. The best of many tests is biased "
         "upward, in the study as here; the last "

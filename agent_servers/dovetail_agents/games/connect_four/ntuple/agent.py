@@ -67,7 +67,7 @@ class _Settings(Struct, forbid_unknown_fields=True):
 
 class Traces:
     """The latest moves of some games, whose values still learn from later errors; see
-    ``kernels.History``."""
+    ``kernels.LatestMoves``."""
 
     def __init__(self, games: int, decay: float, looks: int, squares: int) -> None:
         steps = 1
@@ -75,7 +75,7 @@ class Traces:
             steps += 1
         self.lengths: Array = np.zeros(games, np.int64)
         self.last: Array = np.full(games, -2)
-        self.history = kernels.History(
+        self.history = kernels.LatestMoves(
             float(decay),
             np.zeros((games, steps, looks), np.uint32),
             np.zeros((games, steps)),
@@ -153,7 +153,7 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         self.weights: Array = np.zeros(size, np.float32)
         self.errors: Array = np.zeros(size, np.float32)
         self.sizes: Array = np.zeros(size, np.float32)
-        self._network = kernels.Network(
+        self._network = kernels.LookTables(
             digits,
             (tables * entries).astype(np.uint32),
             self.weights.reshape(2, -1),

@@ -42,7 +42,7 @@ def see(board: Array, squares: Array, heights: Array) -> int:
     return discs
 
 
-class Network(NamedTuple):
+class LookTables(NamedTuple):
     """The tables of a network, and where each look reads them."""
 
     digits: Array
@@ -60,7 +60,7 @@ class Network(NamedTuple):
     """The bits of an entry that differ between states 2 and 3 of its squares."""
 
 
-class History(NamedTuple):
+class LatestMoves(NamedTuple):
     """The latest moves of some games."""
 
     decay: float
@@ -76,7 +76,7 @@ class History(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _learn(found: Array, side: int, network: Network, step: float) -> None:
+def _learn(found: Array, side: int, network: LookTables, step: float) -> None:
     """Add a step to the given entries of a side, each at its own rate."""
     weights, errors, sizes = network.weights[side], network.errors[side], network.sizes[side]
     for look in range(found.shape[0]):
@@ -94,10 +94,10 @@ def decide(
     legal: Array,
     connect: int,
     rate: float,
-    network: Network,
+    network: LookTables,
     values: Array,
     games: Array,
-    history: History,
+    history: LatestMoves,
 ) -> None:
     """Compute the values of moves on some boards, one board after the other, and learn from each.
 
@@ -206,8 +206,8 @@ def play(
     epsilon: float,
     connect: int,
     rate: float,
-    network: Network,
-    history: History,
+    network: LookTables,
+    history: LatestMoves,
     shape: tuple[int, int],
 ) -> int:
     """Play games of a network against itself, and learn from them; return the number of decisions.
