@@ -102,9 +102,9 @@ NOTE = (
     "epsilon 0.1 of Bagheri, Thill, Koch and Konen (2016), where the table above has 0.05 and 0.2. "
     "Each training is measured on its way and at its end, where it also plays the perfect player, "
     "which takes up to a minute of a core for a new opening. The pairs with and without traces "
-    "have the same seeds. A win as first is worth 1 point, a draw a half: the perfect player, which is "
-    "second, can only hope for a mistake. It answers as late a loss as it can, and draws among "
-    "equal columns. The positions are those of the table above."
+    "have the same seeds. A win as first is worth 1 point, a draw a half: the perfect player, "
+    "which is second, can only hope for a mistake. It answers as late a loss as it can, and draws "
+    "among equal columns. The positions are those of the table above."
 )
 
 CODE: rows.Code = (_units, _work, _draw)
