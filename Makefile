@@ -202,7 +202,7 @@ fuzz: $(BENCH_STAMP) ## fuzz decoder, wire, CURVE, access file and core by cover
 clients: ## build the client libraries of all languages
 	@for each in clients/*/Makefile; do $(MAKE) --no-print-directory -C "$$(dirname "$$each")" build || exit 1; done
 
-packages: $(STAMP) ## pack the clients for their registries, and try each from outside; one with LANG=go
+packages: $(STAMP) ## pack the clients into dist/, and try each from outside; one with LANG=go
 	$(BIN)/python clients/packages.py $(CLIENT)
 
 six-languages: $(STAMP) clients ## players of six languages in a round robin

@@ -1,8 +1,9 @@
-"""Pack the clients as their registries want them, and try each from a project outside.
+"""Pack the clients as their registries want them into dist/, and try each from a project outside.
 
 ``python clients/packages.py [LANGUAGE...]`` makes an empty folder for each language, in which a
 small project depends on the packed library and serves a random agent, until a broker greets it.
-Nothing is uploaded.  It needs what `make clients` needs, and the network if a cache is empty.
+The archives are kept in ``dist/LANGUAGE``.  Nothing is uploaded.  It needs what `make clients`
+needs, and the network if a cache is empty.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+DIST = HERE.parent / "dist"
 MODULE = "dovetail.example/dovetail"
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -70,12 +73,13 @@ def version() -> str:
     return found.group(1)
 
 
-def rust(mine: Path) -> list[list[str | Path]]:
+def rust(mine: Path, kept: Path) -> list[list[str | Path]]:
     """Depend on the crate that ``cargo package`` makes and builds."""
     crate = HERE / "rust"
     run("cargo", "package", "--locked", "--allow-dirty", "--quiet", cwd=crate)
     packed = crate / f"target/package/dovetail-{version()}.crate"
-    shutil.unpack_archive(packed, mine, format="gztar")
+    shutil.copy(packed, kept)
+    shutil.unpack_archive(kept / packed.name, mine, format="gztar")
     (mine / "src").mkdir()
     shutil.copy(crate / "examples/random.rs", mine / "src/main.rs")
     (mine / "Cargo.toml").write_text(
@@ -88,12 +92,12 @@ def rust(mine: Path) -> list[list[str | Path]]:
     return [[mine / "target/debug/mine"]]
 
 
-def typescript(mine: Path) -> list[list[str | Path]]:
+def typescript(mine: Path, kept: Path) -> list[list[str | Path]]:
     """Depend on the archive of ``npm pack``."""
     client = HERE / "typescript"
     run("make", "build", cwd=client)
-    run("npm", "pack", "--silent", "--pack-destination", mine, cwd=client)
-    (packed,) = mine.glob("*.tgz")
+    run("npm", "pack", "--silent", "--pack-destination", kept, cwd=client)
+    (packed,) = kept.glob("*.tgz")
     run("npm", "init", "-y", cwd=mine)
     run("npm", "pkg", "set", "type=module", cwd=mine)
     run("npm", "install", "--silent", "--no-audit", "--no-fund", packed, cwd=mine)
@@ -104,7 +108,7 @@ def typescript(mine: Path) -> list[list[str | Path]]:
     return [["node", mine / "first.js"]]
 
 
-def go(mine: Path) -> list[list[str | Path]]:
+def go(mine: Path, kept: Path) -> list[list[str | Path]]:
     """Depend on the module as a proxy serves it: a zip, its go.mod and a line of JSON."""
     client, tag = HERE / "go", f"v{version()}"
     served = mine / "proxy" / MODULE / "@v"
@@ -113,6 +117,7 @@ def go(mine: Path) -> list[list[str | Path]]:
     with zipfile.ZipFile(served / f"{tag}.zip", "w", zipfile.ZIP_DEFLATED) as file:
         for name in listed:
             file.write(client / name, f"{MODULE}@{tag}/{name}")
+    shutil.copy(served / f"{tag}.zip", kept / f"dovetail-{tag}.zip")
     shutil.copy(client / "go.mod", served / f"{tag}.mod")
     (served / f"{tag}.info").write_text(f'{{"Version": "{tag}"}}\n')
     (served / "list").write_text(f"{tag}\n")
@@ -131,7 +136,7 @@ def go(mine: Path) -> list[list[str | Path]]:
     return [[mine / "mine"]]
 
 
-def java(mine: Path) -> list[list[str | Path]]:
+def java(mine: Path, kept: Path) -> list[list[str | Path]]:
     """Depend on the installed artefact; its sources and javadoc are packed beside it."""
     client = HERE / "java"
     run("mvn", "-q", "-B", "install", "-DskipTests", cwd=client)
@@ -139,6 +144,8 @@ def java(mine: Path) -> list[list[str | Path]]:
         path = client / f"target/dovetail-{version()}{kind}.jar"
         names = zipfile.ZipFile(path).namelist()
         assert not any("examples" in each for each in names), f"{path} has the examples"
+        shutil.copy(path, kept)
+    shutil.copy(client / "pom.xml", kept / f"dovetail-{version()}.pom")
     source = mine / "src/main/java/mine"
     source.mkdir(parents=True)
     text = (client / "examples/dev/dovetail/examples/RandomAgent.java").read_text()
@@ -150,15 +157,20 @@ def java(mine: Path) -> list[list[str | Path]]:
     ]
 
 
-def cpp(mine: Path) -> list[list[str | Path]]:
-    """Depend on what is installed, by find_package and by pkg-config."""
+def cpp(mine: Path, kept: Path) -> list[list[str | Path]]:
+    """Depend on what the sources' archive installs, by find_package and by pkg-config."""
     client, prefix, build = HERE / "cpp", mine / "installed", mine / "build"
+    name = f"dovetail-cpp-{version()}"
+    with tarfile.open(kept / f"{name}.tar.gz", "w:gz") as file:
+        for each in run("git", "ls-files", cwd=client).split():
+            file.add(client / each, f"{name}/{each}")
+    shutil.unpack_archive(kept / f"{name}.tar.gz", mine)
     options = [
         "-DDOVETAIL_TESTS=OFF",
         "-DDOVETAIL_PROGRAMS=OFF",
         f"-DCMAKE_INSTALL_PREFIX={prefix}",
     ]
-    run("cmake", "-S", client, "-B", build, *options, cwd=mine)
+    run("cmake", "-S", mine / name, "-B", build, *options, cwd=mine)
     run("cmake", "--build", build, "-j", "2", "--target", "install", cwd=mine)
     shutil.copy(client / "examples/random.cpp", mine / "main.cpp")
     (mine / "CMakeLists.txt").write_text(CMAKE.replace("VERSION REQUIRED", f"{version()} REQUIRED"))
@@ -171,7 +183,7 @@ def cpp(mine: Path) -> list[list[str | Path]]:
     return [[mine / "mine/mine"], [mine / "by-pkg-config"]]
 
 
-LANGUAGES: dict[str, Callable[[Path], list[list[str | Path]]]] = {
+LANGUAGES: dict[str, Callable[[Path, Path], list[list[str | Path]]]] = {
     each.__name__: each for each in (rust, typescript, go, java, cpp)
 }
 
@@ -201,8 +213,11 @@ def main(names: list[str]) -> int:
             address = re.search(r"tcp://\S+", it.stdout.readline())
             assert address is not None
             for name in names or LANGUAGES:
+                kept = DIST / name
+                shutil.rmtree(kept, ignore_errors=True)
+                kept.mkdir(parents=True)
                 with tempfile.TemporaryDirectory() as folder:
-                    for program in LANGUAGES[name](Path(folder)):
+                    for program in LANGUAGES[name](Path(folder), kept):
                         print(f"{name}: {greeted(program, address.group())}", flush=True)
         finally:
             it.terminate()
