@@ -5,8 +5,10 @@ The tutorial word for word, and a command of each kind that the other guides hav
 
 from __future__ import annotations
 
+import base64
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -67,6 +69,7 @@ class Reader:
             "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "DOVETAIL_BROKER": f"tcp://127.0.0.1:{port()}",
             "DOVETAIL_SECRET": "none",
+            "HOME": str(folder / "home"),
         }
         self.page = f"http://127.0.0.1:{port()}/"
 
@@ -236,7 +239,7 @@ $ DOVETAIL_TOKEN=$(cat token) timeout -s INT 8 dovetail watch || test $? = 124
 .
 $ dovetail conform agent --only offers --level 1 --show -- python conformer.py agent
 $ dovetail conform environment --only offers --list
-$ dovetail conform experiment --only run --patience 20 --json cases.json -- python conformer.py experiment || test -s cases.json
+$ dovetail conform experiment --only run --patience 20 --json cases.json -- python conformer.py experiment
 $ dovetail check env gdl --set game=tic_tac_toe
 $ mkdir -p descriptions && cp CHECKOUT/bridges/dovetail_bridges/gdl/games/tic_tac_toe.kif descriptions
 $ dovetail bridges check gdl --gdl descriptions
@@ -304,7 +307,6 @@ def test_the_commands_of_the_guides_work_from_the_wheel(tmp_path: Path, installe
         (tmp_path / name).write_text(next(each for each in blocks if text in each))
     ports = {"PORT": str(port()), "POR2": str(port()), "CHECKOUT": str(TOP)}
     with reader(tmp_path, installed) as one:
-        one.env["HOME"] = str(tmp_path / "home")
         for line in GUIDES.strip().splitlines():
             command = re.sub("PORT|POR2|CHECKOUT", lambda found: ports[found.group()], line[2:])
             if line == ".":
@@ -314,3 +316,51 @@ def test_the_commands_of_the_guides_work_from_the_wheel(tmp_path: Path, installe
             else:
                 one.run(command)
     assert (tmp_path / "game.gif").stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_what_deploy_starts_works_from_the_wheel(tmp_path: Path, installed: Path) -> None:
+    """The units' and the compose file's commands, on loopback and in one folder."""
+    (arena,) = (each["file"] for each in STEP.finditer(TEXT) if each["name"] == "arena.toml")
+    (tmp_path / "arena.toml").write_text(f'bind = "tcp://127.0.0.1:{port()}"\n{arena}')
+    (tmp_path / "password").write_text("a password\n")
+    units = [
+        (TOP / f"deploy/dovetail-{each}.service").read_text() for each in ("broker", "arena", "web")
+    ]
+    services = re.findall(r"^    command: (.*)$", (TOP / "deploy/compose.yaml").read_text(), re.M)
+    assert len(services) == 4
+    with reader(tmp_path, installed) as one:
+        one.run("dovetail keys make ada --access access.toml")
+        places = {
+            "/opt/dovetail/bin/dovetail": "dovetail",
+            "tcp://*:5757": one.env["DOVETAIL_BROKER"],
+            "tcp://0.0.0.0:5757": one.env["DOVETAIL_BROKER"],
+            "tcp://broker:5757": one.env["DOVETAIL_BROKER"],
+            "0.0.0.0": "127.0.0.1",
+            "/etc/dovetail/": "",
+            "/var/lib/dovetail/": "",
+            "/run/secrets/": "",
+        }
+        for commands in (
+            re.findall(r"^ExecStart=(.*)$", "\n".join(units), re.M),
+            [f"dovetail {each}" for each in services],
+        ):
+            for command in commands:
+                for each, here in places.items():
+                    command = command.replace(each, here)
+                one.start(command)
+            word = base64.b64encode(b"any:a password").decode()
+            known = urllib.request.Request(one.page, headers={"Authorization": f"Basic {word}"})
+            with urllib.request.urlopen(known) as answer:
+                assert answer.status == 200
+            one.stop()
+    if verify := shutil.which("systemd-analyze"):
+        folder = tmp_path / "units"
+        folder.mkdir()
+        for name, text in zip(("broker", "arena", "web"), units, strict=True):
+            here = text.replace("/opt/dovetail/bin", str(installed))
+            (folder / f"dovetail-{name}.service").write_text(here)
+        found = subprocess.run(
+            [verify, "verify", *folder.iterdir()], capture_output=True, text=True, check=False
+        )
+        assert (found.returncode, found.stderr) == (0, "")

@@ -128,14 +128,14 @@ class Foreign(Environment[C]):
             with suppress(Exception):
                 made.cleanup()
             raise NoLookahead(
-                f"{type(self).name} can neither be copied nor played again, so there is no "
+                f"{type(self).name} can be neither copied nor replayed, so there is no "
                 f"lookahead: {one_line(error)}"
             ) from None
         if not _same(_shown(turn), self._shown):
             made.cleanup()
             raise NoLookahead(
-                f"{type(self).name} cannot be copied, and went another way when it was played "
-                "again from its seed; there is no lookahead"
+                f"{type(self).name} cannot be copied, and differed when it was replayed from its "
+                "seed; there is no lookahead"
             )
         return made
 

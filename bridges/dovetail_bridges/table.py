@@ -213,7 +213,7 @@ class OpenTable(Closing):
                 raise CallRefused(text)
             if turn != decision.turn:
                 raise CallRefused(
-                    f"turn {turn} is not in progress, but turn {decision.turn}; call observe first"
+                    f"turn {turn} is not in progress; turn {decision.turn} is. Call observe first"
                 )
             action = chosen(decision, action)
             if not is_legal(decision, action) and not force:

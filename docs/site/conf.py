@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from docutils import nodes
+from jupyter_client.manager import AsyncKernelManager
 from sphinx.addnodes import download_reference, pending_xref
 from sphinx.application import Sphinx
 
@@ -66,6 +67,8 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_execution_show_tb = True
+# Without it, a kernel warns that others on this machine could read what it is sent.
+AsyncKernelManager._transport_encryption_default = lambda manager: "auto"  # type: ignore[attr-defined]
 
 autodoc_default_options = {
     "members": True,
@@ -98,6 +101,7 @@ html_theme_options = {
 # A docstring that begins with a shape, as in "[ended, seats]: the scores", is read as a type, whose
 # words may be the names of several attributes.
 suppress_warnings = ["ref.python"]
+highlight_language = "none"  # a block without a language is a command or what one prints
 smartquotes_action = "q"  # no dash in place of the -- of an option
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
@@ -107,9 +111,13 @@ copybutton_prompt_text = "$ "
 MARK = re.compile(r"<!-- (from the code|pages|list|table|rest): (.+?) -->")
 
 
+RULES = re.compile(r"^\[The rules\]\((?P<file>\S+/rules\.md)\), .*$", re.MULTILINE)
+"""The line of a game's page that links to its rules, which the site shows in its place."""
+
+
 def fill(app: Sphinx, name: str, source: list[str]) -> None:
-    """Replace the marks of a page: by what the code says, or by links to other pages; and its
-    diagrams by pictures."""
+    """Replace the marks of a page: by what the code says, or by links to other pages; its diagrams
+    by pictures; and the link to a game's rules by the rules."""
 
     def text(found: re.Match[str]) -> str:
         kind, what = found.groups()
@@ -129,7 +137,14 @@ def fill(app: Sphinx, name: str, source: list[str]) -> None:
         about = (described(folder, each) for each in what.split())
         return "\n".join(["| | |", "|---|---|", *about, "", toctree])
 
-    source[0] = diagrams.shown(MARK.sub(text, source[0]), "/docs/images/diagrams")
+    folder = Path(app.env.doc2path(name)).parent
+    filled = RULES.sub(lambda found: rules(folder / found["file"]), MARK.sub(text, source[0]))
+    source[0] = diagrams.shown(filled, "/docs/images/diagrams")
+
+
+def rules(file: Path) -> str:
+    """Return a game's rules without their title."""
+    return file.read_text(encoding="utf-8").partition("\n")[2].strip()
 
 
 def described(folder: Path, page: str) -> str:

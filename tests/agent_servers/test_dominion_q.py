@@ -240,7 +240,7 @@ def test_saved_loaded_and_going_on_is_the_same_as_never_stopping() -> None:
 
 
 def test_what_it_refuses() -> None:
-    with pytest.raises(DovetailError, match="2,150,400 states need 296 MiB, but 10 are allowed"):
+    with pytest.raises(DovetailError, match="2,150,400 states need 296 MiB, but the limit is 10"):
         DominionQ(DominionQParameters(version="23-2", table_mib=10))
     with pytest.raises(DovetailError, match="not a saved dominion-q"):
         DominionQ().load(b"x")

@@ -232,7 +232,7 @@ def test_a_step_size_that_diverges_says_so() -> None:
         run = experiment.run("dots", [player, player], episodes=200, seed=4)
         crashed = [each for each in run if each.reason == "crashed"]
     assert "dots-player has diverged" in crashed[0].message
-    assert "take a smaller learning_rate than 5" in crashed[0].message
+    assert "use a smaller learning_rate than 5" in crashed[0].message
 
 
 def test_the_same_seeds_learn_the_same() -> None:

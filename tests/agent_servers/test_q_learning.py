@@ -54,7 +54,7 @@ def test_first_values_are_spread_evenly() -> None:
 
 
 def test_memory_has_a_limit() -> None:
-    with pytest.raises(DovetailError, match="1,000,000 states need 23 MiB, but 4 are allowed"):
+    with pytest.raises(DovetailError, match="1,000,000 states need 23 MiB, but the limit is 4"):
         Table("x", 2, 1_000_000, 4 << 20)
     sparse = Table("x", 2, None, 1 << 20)
 
@@ -62,7 +62,7 @@ def test_memory_has_a_limit() -> None:
         for number in range(1 << 20):
             sparse.row(number)
 
-    with pytest.raises(DovetailError, match=r"the 1 MiB that are allowed are full with [67],"):
+    with pytest.raises(DovetailError, match=r"reached its limit of 1 MiB at [67],"):
         fill()
     assert sparse.values.nbytes + sparse.visits.nbytes < 1 << 20
 
@@ -483,7 +483,7 @@ def test_a_full_table_ends_the_episode_with_one_line() -> None:
         run = experiment.run("2048", [agent], episodes=60, seed=1)
         crashed = [each for each in run if each.reason == "crashed"]
     assert crashed
-    assert "option 'table_mib': the 1 MiB that are allowed are full with" in crashed[0].message
+    assert "option 'table_mib': the table reached its limit of 1 MiB at" in crashed[0].message
     assert "\n" not in crashed[0].message
 
 
@@ -519,7 +519,7 @@ def test_a_full_table_ends_the_episode_with_one_line() -> None:
                 "table": "dense",
                 "components": [{"at": n, "least": 0, "most": 1} for n in range(84)],
             },
-            "MiB, but 1,024 are allowed; allow more, or take a sparse table",
+            "MiB, but the limit is 1,024; raise the limit, or use a sparse table",
         ),
     ],
 )
@@ -538,7 +538,7 @@ def test_what_it_refuses(parameters: dict[str, Any], text: str) -> None:
 def test_a_dense_table_has_no_place_for_negative_observations() -> None:
     below: list[spaces.Space] = [spaces.Discrete(5, start=-2)]
     spec = Spec(name="toy", observation_spaces=below, action_spaces=[spaces.Discrete(2)])
-    with pytest.raises(DovetailError, match="Discrete observations from 0; take sparse"):
+    with pytest.raises(DovetailError, match="Discrete observations from 0; use sparse"):
         QLearning(QLearningParameters(table="dense")).init(Seat(1, 0, spec))
     agent = remembering(QLearning())
     agent.init(Seat(1, 0, spec))

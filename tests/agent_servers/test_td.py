@@ -571,7 +571,7 @@ def test_it_says_when_it_diverges() -> None:
 
     with (
         np.errstate(all="ignore"),
-        pytest.raises(DovetailError, match="take a smaller learning_rate than 10"),
+        pytest.raises(DovetailError, match="use a smaller learning_rate than 10"),
     ):
         play()
 

@@ -118,7 +118,7 @@ def test_what_is_refused_and_what_the_model_is_told() -> None:
             ({"action": 9, "turn": 0}, r"'9' is not legal; legal actions: 0 \(column a\), "),
             ({"action": "left", "turn": 0}, "'left' is not legal"),
             ({"action": True, "turn": 0}, "'True' is not legal"),
-            ({"action": 3, "turn": 7}, "turn 7 is not in progress, but turn 0"),
+            ({"action": 3, "turn": 7}, "turn 7 is not in progress; turn 0 is"),
             ({"turn": 0}, "action"),
         ]
         for arguments, problem in wrong:
@@ -131,7 +131,7 @@ def test_what_is_refused_and_what_the_model_is_told() -> None:
         seen = await fine(client, "observe")
         assert seen["turn"] == 2
         good, text = await call(client, "act", action=3, turn=0)
-        assert "turn 0 is not in progress, but turn 2" in text
+        assert "turn 0 is not in progress; turn 2 is" in text
         await fine(client, "resign")
         end = await fine(client, "observe")
         assert (end["over"], end["reason"], end["result"]) == (True, "resigned", "lost")

@@ -206,7 +206,7 @@ def test_a_journal_is_verified(dovetail: Any, journal: Path, game: str) -> None:
     data[200] ^= 16
     journal.write_bytes(data)
     begin = f"dovetail: {journal}: damaged in 1 place; "
-    end = "; `dovetail journal repair` keeps what is whole\n"
+    end = "; `dovetail journal repair` keeps its intact records\n"
     answer = dovetail("verify", str(journal), "--env", game)
     whole = "1 of 4 episodes that can be read does not replay as recorded"
     assert (answer.code, answer.err) == (1, begin + whole + end)
@@ -226,7 +226,7 @@ def test_a_damaged_journal_is_checked_and_repaired(dovetail: Any, journal: Path,
     assert answer.code == 1
     assert answer.err == (
         f"dovetail: {journal}: damaged in 1 place; all 3 episodes that can be read replay as recorded; "
-        "`dovetail journal repair` keeps what is whole\n"
+        "`dovetail journal repair` keeps its intact records\n"
     )
     assert dovetail("journal", "repair", str(journal)).code == 0
     copy = f"{journal}.repaired"

@@ -205,7 +205,7 @@ def test_with_a_process_for_each_role_it_is_the_same(dealt: Path, tmp_path: Path
         (
             RunnerOptions(shards=60),
             {},
-            "60 shards are too many: 'measured' is the longest part, and only 41",
+            "60 shards are too many: the longest part, 'measured', has only 41",
         ),
         (RunnerOptions(), {"processes.pin": True}, "remove `pin`"),
         (

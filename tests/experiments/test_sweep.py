@@ -126,7 +126,7 @@ def test_optuna_learns_from_results_and_repeats_itself(small: Path) -> None:
             "'dice' does not learn; name an agent that does: one, two",
         ),
         ({"more": AIM}, {}, 'objective needs method = "optuna"'),
-        ({}, {"seeds": [1, 2]}, "seeds and repeats exclude each other"),
+        ({}, {"seeds": [1, 2]}, "seeds and repeats cannot be used together"),
         ({}, {"repeats": 0}, "repeats must be an integer >= 1, not 0"),
         ({}, {"sweep.parameters": {"seed": [1]}}, "cannot change 'seed'"),
         ({}, {"sweep.parameters": {}}, "is empty; name a key"),

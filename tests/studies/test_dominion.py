@@ -339,7 +339,7 @@ def test_bots_win_as_the_study_says() -> None:
 def test_a_full_sparse_table_stops_in_one_line() -> None:
     agent = DominionQ(DominionQParameters(version="23-2", table="sparse", table_mib=3), 2)
     study = TableTraining(agent, table_of(4, KINGDOM), SEATS, seed=7)
-    with pytest.raises(DovetailError, match="the 3 MiB that are allowed are full with"):
+    with pytest.raises(DovetailError, match="reached its limit of 3 MiB at"):
         study.train(20_000)
 
 

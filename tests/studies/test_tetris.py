@@ -461,7 +461,7 @@ def test_measuring() -> None:
     some = run("measure", "dt-10", "--games", "10", "--height", "5", "--most", "60")
     assert "at least " in some
     assert "cut short at 60 pieces; whole games" in some
-    with pytest.raises(DovetailError, match=r"is none of dellacherie, .* nor a file"):
+    with pytest.raises(DovetailError, match=r"is neither one of dellacherie, .* nor a file"):
         run("measure", "nobody")
     with pytest.raises(DovetailError, match="was not written by a trainer"):
         run("measure", __file__)

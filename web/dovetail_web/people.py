@@ -313,7 +313,7 @@ class People:
         """
         turn, seat, quick = self._stuck(table)
         if table.hurried == turn:
-            raise DovetailError("Wait; another player decides already")
+            raise DovetailError("Wait; another player is already deciding")
         table.hurried = turn
         line, hint = table.line(turn), Hint(None, 0, seat, turn, quick.name)
 
@@ -346,7 +346,7 @@ class People:
             found = []
         if not found:
             table.hurried, table.heard_at = -1, time.monotonic()  # it may be tried again
-            raise DovetailError(f"{quick.name} does not decide, either; end the game")
+            raise DovetailError(f"{quick.name} does not decide either; end the game")
         self._hub.make(go_on)
 
     def hint(self, table: Table, chair: Chair, agent: str) -> None:
@@ -408,8 +408,8 @@ class People:
             if isinstance(made, str):
                 if not table.acts_alone(hint.seat, hint.turn):
                     raise DovetailError(
-                        f"{made} is one program, and would see what the others see who act now; "
-                        "ask another agent"
+                        f"{made} is one program, and would also see what the other seats that act "
+                        "now see; ask another agent"
                     )
                 hint.idle = self._present().add("hint", lambda: None)
             other = yield from self._agent(who, derive(seed, "agent", 1), hint.idle)

@@ -255,7 +255,7 @@ class Results:
 
     def _records(self, store: int) -> Records:
         if not 0 <= store < len(self.stores):
-            raise DovetailError(f"there is no store {store}; see Results for those that there are")
+            raise DovetailError(f"there is no store {store}; Results lists them")
         return Records(self.stores[store])
 
 

@@ -152,7 +152,7 @@ class LinearTD(Agent[P]):
         step = self.rate(features) * error * features
         if not np.isfinite(step).all() or np.abs(self.weights).max() > LARGEST:
             raise DovetailError(
-                f"{self.name} has diverged after {self.updates} updates; take a smaller "
+                f"{self.name} has diverged after {self.updates} updates; use a smaller "
                 f"learning_rate than {self.parameters.learning_rate}"
             )
         self.weights += step

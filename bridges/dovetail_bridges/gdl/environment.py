@@ -115,7 +115,7 @@ class GDL(Environment[Configuration]):
         if kind == "auto":
             return False
         raise DovetailError(
-            "gdl: what can become true is too much to work out, so observe=bits needs a "
+            "gdl: too many facts can become true to list them, so observe=bits needs a "
             "description with `base` and `input`; use observe=text"
         )
 

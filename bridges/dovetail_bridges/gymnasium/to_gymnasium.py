@@ -177,8 +177,8 @@ class DovetailEnv(gymnasium.Env):
         if not data_equivalence(self._seen, seen):
             self.close()
             raise DovetailError(
-                "this episode cannot be copied or pickled: it went another way when it was played "
-                "again; a game or an opponent does not follow its seed"
+                "this episode cannot be copied or pickled: it differed when it was replayed; "
+                "a game or an opponent does not follow its seed"
             )
 
     def _observed(self, observation: Any) -> Any:

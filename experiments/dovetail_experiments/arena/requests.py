@@ -81,7 +81,7 @@ class GameRequests(ArenaUnits):
             ).scalar_one()
             if waiting >= WAITING:
                 raise DovetailError(
-                    f"{waiting} games that you asked for wait already; withdraw one, or wait"
+                    f"{waiting} games that you asked for are waiting; withdraw one, or wait"
                 )
             unit = add_unit(connection, season, ladder, master, players, by)
             add_line(connection, "asked", by, f"{ladder}: unit {unit.id}")

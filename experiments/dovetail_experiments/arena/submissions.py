@@ -145,7 +145,7 @@ class Submissions(ArenaTables):
                     "upload a new version of it"
                 )
             if sum(row.state == "waiting" for row in mine) >= limits.waiting:
-                raise DovetailError(f"{limits.waiting} versions wait already; wait for them")
+                raise DovetailError(f"{limits.waiting} versions are already waiting; wait for them")
             version = 1 + max((row.version for row in mine if row.program == program), default=0)
             number = 1 + (connection.execute(sa.select(sa.func.max(t.id))).scalar() or 0)
             file = f"{number}.{kind}"
@@ -239,7 +239,7 @@ class Submissions(ArenaTables):
                 sa.select(s.submissions).where(t.id == number, t.state.in_(OPEN), whose)
             ).one_or_none()
             if row is None:
-                raise DovetailError("there is no such submission that plays or waits")
+                raise DovetailError("no such submission is playing or waiting")
             _retire(connection, Submission(*row), "withdrawn", "withdrawn")
             name = f"{row.entrant}/{row.program}"
             add_line(connection, "withdrew", name, f"version {row.version}")

@@ -41,7 +41,7 @@ COMMANDS = {
     ),
     "states": (
         "dovetail_experiments.commands.results",
-        "List, extract, compare and replace the saved states of learners.",
+        "List, take out, compare and put back the saved states of learners.",
     ),
     "arena": (
         "dovetail_experiments.commands.arena",

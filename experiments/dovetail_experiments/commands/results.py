@@ -59,7 +59,7 @@ def add(app: typer.Typer) -> None:
     app.command()(tensorboard)
     app.command()(report)
     states = group(
-        name="states", help="List, extract, compare and replace the saved states of learners."
+        name="states", help="List, take out, compare and put back the saved states of learners."
     )
     states.command(name="list")(list_states)
     states.command()(take)
@@ -411,7 +411,7 @@ def take(
     state: State,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
 ) -> None:
-    """Write a learner's state to a file.
+    """Take a learner's state out into a file.
 
     Example: dovetail states take out/connect_four_two_learners:first first.state
     """
@@ -446,7 +446,7 @@ def put(
         str, typer.Argument(metavar="FILE", help="A saved state: a file, or OUT:AGENT.")
     ],
 ) -> None:
-    """Replace a learner's state in a record; the old state is saved to a file.
+    """Put a state back into a record; the one that it replaces is kept in a file.
 
     `dovetail run --resume` continues from the new state.
 

@@ -365,7 +365,7 @@ def read(path: Path, overrides: Mapping[str, Any] | None = None) -> SweepPlan:
 
 def _seeds(keys: Keys, base: ExperimentFile) -> list[int]:
     if keys.seeds is not None and keys.repeats is not None:
-        raise Mistake("seeds and repeats exclude each other; remove one", "repeats")
+        raise Mistake("seeds and repeats cannot be used together; remove one", "repeats")
     if keys.repeats is not None:
         return [base.seed, *(derive(base.seed, "repeat", n) for n in range(1, keys.repeats))]
     seeds = keys.seeds or [base.seed]

@@ -42,8 +42,8 @@ def refusal(file: ExperimentFile, shards: int) -> str:
     most = max([*file.parts(), *file.tournaments], key=_at_once)
     if _at_once(most) < shards:
         return (
-            f"{shards} shards are too many: {most.name!r} is the longest part, and only "
-            f"{_at_once(most)} episodes of it can be dealt; use at most so many shards"
+            f"{shards} shards are too many: the longest part, {most.name!r}, has only "
+            f"{_at_once(most)} episodes to deal; use at most {_at_once(most)} shards"
         )
     return ""
 

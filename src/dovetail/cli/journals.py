@@ -67,7 +67,9 @@ def check(journal: JournalPath) -> None:
             "a broker or `dovetail journal compact` writes it again"
         )
     if damage:
-        raise DovetailError(f"{journal} is damaged; `dovetail journal repair` keeps what is whole")
+        raise DovetailError(
+            f"{journal} is damaged; `dovetail journal repair` keeps its intact records"
+        )
 
 
 @commands.command()
@@ -208,4 +210,4 @@ def _verdict(number: int, wrong: int, damaged: int) -> str:
     if not damaged:
         return said
     places = "1 place" if damaged == 1 else f"{damaged:,} places"
-    return f"damaged in {places}; {said}; `dovetail journal repair` keeps what is whole"
+    return f"damaged in {places}; {said}; `dovetail journal repair` keeps its intact records"

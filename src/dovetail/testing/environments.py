@@ -27,8 +27,8 @@ from dovetail.testing.problem import CheckFailed, no_error, short
 
 GUIDE = "docs/environments.md"
 TURNS = f"{GUIDE}#a-game-in-turns"
-HIDDEN = f"{GUIDE}#hidden-information-and-chance"
-AFTERSTATES = f"{GUIDE}#afterstates"
+HIDDEN = "docs/reference/environments.md#hidden-information-and-chance"
+AFTERSTATES = "docs/reference/environments.md#afterstates"
 SERVING = f"{GUIDE}#serving-it"
 WRONG = f"{GUIDE}#when-something-is-wrong"
 MOST_TURNS = 100_000

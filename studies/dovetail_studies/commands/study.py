@@ -82,7 +82,7 @@ def study(
     from dovetail_studies import alike, pages, rows, working
 
     if quick and part:
-        raise UsageError("--quick and --part exclude each other; give one of them")
+        raise UsageError("--quick and --part cannot be used together")
     if name is not None and all_:
         raise UsageError(f"--all runs every study, {name} too; leave out one of them")
     if name is None and not all_:

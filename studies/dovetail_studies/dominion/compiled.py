@@ -69,7 +69,7 @@ def rules(configuration: Configuration) -> PlayOptions:
         raise DovetailError(
             "environment dominion, option 'played': with \"discard\" a turn may draw and play "
             f"{endless[0]} "
-            'forever; take "aside"'
+            'forever; use "aside"'
         )
     kingdom = np.zeros(KINDS, np.bool_)
     kingdom[[NUMBER[name] for name in options.kingdom]] = True
@@ -167,9 +167,9 @@ class Compiled:
         size = min(size, table.memory // (table.width + STATE))
         if size < len(keys) + _LEAST // 2:
             raise DovetailError(
-                f"agent dominion-q, option 'table_mib': the {table.memory >> 20:,} MiB that are "
-                "allowed are full "
-                f"with {len(keys):,} states; allow more, or take a version with fewer"
+                f"agent dominion-q, option 'table_mib': the table reached its limit of "
+                f"{table.memory >> 20:,} MiB at {len(keys):,} states; raise the limit, or use a "
+                "version with fewer states"
             )
         more_values = np.zeros((size + 1, table.actions), np.float32)
         more_visits = np.zeros((size + 1, table.actions), np.uint32)

@@ -408,7 +408,9 @@ def _player(who: str, height: int, width: int, avoid: bool | None) -> games.Play
         data = path.read_bytes()
     except OSError as error:
         names = ", ".join([*PLAYERS, *PRESETS])
-        raise DovetailError(f"{who} is none of {names}, nor a file: {error.strerror}") from None
+        raise DovetailError(
+            f"{who} is neither one of {names} nor a file: {error.strerror}"
+        ) from None
     try:
         kind = msgspec.json.decode(data).get("agent")
     except (msgspec.DecodeError, AttributeError):

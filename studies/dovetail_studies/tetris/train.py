@@ -299,7 +299,7 @@ def temporal_differences(
         played = _played(value, trials, generation, weights, rates, none, NOTHING)
         if not np.isfinite(weights).all() or np.abs(weights).max() > LARGEST:
             raise DovetailError(
-                f"TD has diverged in generation {generation + 1}; take a smaller rate"
+                f"TD has diverged in generation {generation + 1}; use a smaller rate"
             )
         yield _tried(value, weights, trials, generation, *played)
 

@@ -130,7 +130,7 @@ def test_versions_are_kept_and_the_newest_that_plays_replaces_the_others(store: 
         store.submit("alice", "e", FILES, LIMITS)
     for _ in range(6):
         store.submit("alice", "a", FILES, LIMITS)
-    with pytest.raises(DovetailError, match="10 versions wait already"):
+    with pytest.raises(DovetailError, match="10 versions are already waiting"):
         store.submit("alice", "a", FILES, LIMITS)
 
 

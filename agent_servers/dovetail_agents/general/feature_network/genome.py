@@ -152,7 +152,7 @@ def decode(
     if len(values) == 0 or len(values) % each:
         raise DovetailError(
             f"a genome has {each} genes for each unit on {rows} x {columns}; "
-            f"{len(values)} are no multiple of it"
+            f"{len(values)} is not a multiple of that"
         )
     if not np.isfinite(values).all():
         raise DovetailError("a genome's genes are numbers from 0 to 1; one is not finite")

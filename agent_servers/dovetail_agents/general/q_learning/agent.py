@@ -181,7 +181,7 @@ class QLearning(VectorAgent[QLearningParameters]):
             return max(ends) * seats
         raise DovetailError(
             f"agent {self.name}, option 'table': dense needs components or Discrete observations "
-            "from 0; take sparse"
+            "from 0; use sparse"
         )
 
     def _make(self, actions: int, states: int | None) -> None:

@@ -73,7 +73,7 @@ class Table:
         if needed > memory:
             raise DovetailError(
                 f"agent {who}, option 'table_mib': {size:,} states need {-(-needed // MIB):,} "
-                f"MiB, but {memory // MIB:,} are allowed; allow more, or take a sparse table"
+                f"MiB, but the limit is {memory // MIB:,}; raise the limit, or use a sparse table"
             )
         self.values: Array = np.empty((size, actions), self.dtype)
         """Shape (rows, actions)."""
@@ -131,8 +131,9 @@ class Table:
         size = min(max(1024, 2 * now), most)
         if size <= now:
             raise DovetailError(
-                f"agent {self.who}, option 'table_mib': the {self.memory // MIB:,} MiB that are "
-                f"allowed are full with {now:,} states; raise the limit, or use coarser states"
+                f"agent {self.who}, option 'table_mib': the table reached its limit of "
+                f"{self.memory // MIB:,} MiB at {now:,} states; raise the limit, or use coarser "
+                "states"
             )
         self.resize(size)
 

@@ -430,7 +430,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         error = target - last
         if not math.isfinite(error):
             raise DovetailError(
-                f"{self.name} has diverged after {self.steps} steps; take a smaller learning_rate "
+                f"{self.name} has diverged after {self.steps} steps; use a smaller learning_rate "
                 f"than {self.parameters.learning_rate}"
             )
         gradient = network.gradient(index)
