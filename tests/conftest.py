@@ -100,7 +100,7 @@ def forker() -> Iterator[Forker]:
 def _refused(what: str, original: Any) -> Any:
     def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
         if _fast:
-            raise RuntimeError(f"a fast test {what}; mark it otherwise (docs/testing.md)")
+            raise RuntimeError(f"a fast test {what}; mark it otherwise (docs/own-tests.md)")
         return original(self, *args, **kwargs)
 
     return checked
