@@ -484,7 +484,7 @@ class Page:
         named = (each for each in offers if each["name"] == sitter.name)
         said = next((each.get("description", "") for each in named), "")
         said = said.removeprefix(f"{self._title(game)}: ").replace("`", "")
-        return opponents.explained(sitter, _sentence(said)[:LONGEST_TOLD])
+        return opponents.explained(sitter, _sentence(said)[:LONGEST_TOLD])[: 2 * LONGEST_TOLD]
 
     # -- replays --------------------------------------------------------------------------------
 
