@@ -12,9 +12,14 @@ from typing import Any
 import pytest
 
 LOUD = """
-import ctypes, os, subprocess
+import atexit, ctypes, os, subprocess, threading
+def linger():
+    threading.main_thread().join()
+    loud("after all else")
+threading.Thread(target=linger).start()
+atexit.register(lambda: loud("at the exit"))
 def loud(where):
-    print("printed", where)
+    print(f"printed {where}\\n", end="")
     os.write(1, f"written {where}\\n".encode())
     ctypes.CDLL(None).printf(b"in C, held back\\n")
     subprocess.run(["echo", "a child", where])
@@ -54,6 +59,9 @@ class Loud(Agent):
         return turn.legal[0]
 """
 )
+
+
+LAST = ("after all else", "at the exit")
 
 
 def dovetail(
@@ -136,7 +144,7 @@ def test_mcp_says_json_alone(folder: Path) -> None:
         error = program.stderr.read()
     for line in rest.splitlines():
         json.loads(line)
-    all_of(error, "at import", "in init", "at the start", "at the making")
+    all_of(error, "at import", "in init", "at the start", "at the making", *LAST)
 
 
 def test_an_engine_says_its_protocol_alone(folder: Path) -> None:
@@ -157,7 +165,7 @@ def test_an_engine_says_its_protocol_alone(folder: Path) -> None:
         "info",
         "bestmove",
     }
-    all_of(error, "at import", "at the making", "at a decision")
+    all_of(error, "at import", "at the making", "at a decision", *LAST)
 
 
 def test_a_go_engine_says_its_protocol_alone(folder: Path) -> None:
@@ -166,14 +174,14 @@ def test_a_go_engine_says_its_protocol_alone(folder: Path) -> None:
     )
     blocks = [each for each in said.decode().split("\n\n") if each.strip()]
     assert [each[:2] for each in blocks] == ["=1", "=2", "=3"]
-    all_of(error, "at import", "at the making", "at a decision")
+    all_of(error, "at import", "at the making", "at a decision", *LAST)
 
 
 @pytest.mark.parametrize("name", ["game.py:Loud", "player.py:Loud"])
 def test_a_list_is_json_alone(folder: Path, name: str) -> None:
     said, error = dovetail("list", name, "--json", folder=folder)
     assert len(json.loads(said)) == 1
-    all_of(error, "at import")
+    all_of(error, "at import", *LAST)
 
 
 FILE = """
@@ -196,6 +204,7 @@ def test_results_are_json_alone(folder: Path) -> None:
     said, error = dovetail("run", "e.toml", "--in-process", "--json", folder=folder)
     assert json.loads(said)
     assert "written in a step" in error
+    all_of(error, *LAST)
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "ascii"])

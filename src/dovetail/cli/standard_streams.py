@@ -44,7 +44,8 @@ def forgiving() -> None:
 def reserved() -> Iterator[TextIO]:
     """Yield standard output in UTF-8 for a protocol; send all other output to standard error.
 
-    Enter it before importing user code.
+    Enter it before importing user code, which may print until the process has ended: its threads
+    and exit handlers outlive the block, after which nothing goes to standard output.
     """
     stream = sys.stdout
     stream.flush()
@@ -62,7 +63,6 @@ def reserved() -> Iterator[TextIO]:
             _flush_c()
             out.flush()
         finally:
-            os.dup2(out.fileno(), 1)
             with suppress(OSError):
                 out.close()
 
@@ -79,11 +79,8 @@ def conversation() -> Iterator[tuple[TextIO, TextIO]]:
             return
         lines = open(os.dup(0), encoding="utf-8", errors="replace")  # noqa: SIM115
         _divert(0, os.O_RDONLY)
-        try:
+        with lines:
             yield cast(TextIO, BoundedLines(lines)), out
-        finally:
-            os.dup2(lines.fileno(), 0)
-            lines.close()
 
 
 def _descriptor(stream: TextIO) -> int:
