@@ -41,6 +41,21 @@ class Large(Small):
     seen = bytes(100_000)
 
 
+class Many(Small):
+    """It ends late, so that many matches are in progress at once."""
+
+    name = "many"
+    left = 0
+
+    def start(self, seed: int) -> Turn:
+        self.left = 5
+        return super().start(seed)
+
+    def step(self, actions: Any) -> Turn:
+        self.left -= 1
+        return Turn.ask(0, self.seen) if self.left else super().step(actions)
+
+
 class Player(Agent):
     name = "any"
 
@@ -70,7 +85,10 @@ def serving(*hosts: Any, address: str) -> Iterator[None]:
 
 
 @pytest.mark.processes
-def test_who_sends_large_frames_waits_while_others_play(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("game", "at_once"), [(Large, 1), (Many, 300)])
+def test_who_sends_much_waits_while_others_play(
+    monkeypatch: pytest.MonkeyPatch, game: type[Small], at_once: int
+) -> None:
     pauses: list[float] = []
     pause = Router.pause
 
@@ -83,24 +101,48 @@ def test_who_sends_large_frames_waits_while_others_play(monkeypatch: pytest.Monk
     monkeypatch.setattr(large_frames, "LOOK", 0.0)
     with ExitStack() as stack:
         address = stack.enter_context(served([Small], [Player]))
-        hosts = EnvironmentHost([Large]), AgentHost([Own])
+        hosts = EnvironmentHost([game]), AgentHost([Own])
         stack.enter_context(serving(*hosts, address=address))
         trial = stack.enter_context(Experiment.connect(address))
-        trial.expect(["large", "small"], ["own", "any"])
+        trial.expect([game.name, "small"], ["own", "any"])
         player = trial.create("own")
-        assert len(trial.run("large", [player], episodes=20, check=False).wait()) == 20
+        much: Any = {"concurrency": at_once, "check": False}
+        count = 2 * at_once
+        assert len(trial.run(game.name, [player], episodes=count, **much).wait()) == count
         assert not pauses
         other = stack.enter_context(Experiment.connect(address))
         other.run("small", [other.create("any")], episodes=1_000_000)
-        assert len(trial.run("large", [player], episodes=5, check=False).wait()) == 5
+        count = 2 * at_once
+        assert len(trial.run(game.name, [player], episodes=count, **much).wait()) == count
         assert pauses
 
 
 def run(experiment: str, *connections: str) -> Any:
     peers = [SimpleNamespace(outbox=SimpleNamespace(address=each)) for each in connections]
-    matches = {0: SimpleNamespace(environment=peers[0])}
-    agents = [SimpleNamespace(peer=each) for each in peers[1:]]
-    return SimpleNamespace(experiment=experiment, matches=matches, agents=agents)
+    play = SimpleNamespace(episode=SimpleNamespace(turn=0))
+    return SimpleNamespace(
+        number=id(peers),
+        experiment=experiment,
+        matches={0: SimpleNamespace(environment=peers[0])},
+        agents=[SimpleNamespace(peer=each) for each in peers[1:]],
+        playing={0: play},
+        stacks={},
+        finished=0,
+    )
+
+
+def test_nobody_waits_for_a_game_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(large_frames, "BURST", 0.0)
+    runs = [run("a", "large", "x"), run("b", "y", "person")]
+    counted = LargeFrames()
+    assert counted.wait("large", 0, 0.01, runs)
+    now += 1.1
+    assert not counted.wait("large", 0, 0.01, runs)
+    runs[1].playing[0].episode.turn = 1
+    now += 0.2
+    assert counted.wait("large", 0, 0.01, runs)
 
 
 @pytest.mark.parametrize(

@@ -246,8 +246,9 @@ class Giant(Hoard):
     Nothing is decoded or made twice that need not be, as in a faster language.
     """
 
-    def __init__(self, address: str, seen: Any) -> None:
+    def __init__(self, address: str, seen: Any, at_once: int = 8) -> None:
         super().__init__(address, 0)
+        self.at_once = at_once
         self.made = msgspec.msgpack.decode(codec.encode(m.Turn.ask(0, seen)))
         self.game = dealer(address, "environment", offers=[m.Offer(self.kind)])
 
@@ -258,15 +259,16 @@ class Giant(Hoard):
         played.start()
         seen = 0
         while not self.over:
+            answers: list[m.Message] = []
             for each in map(HEAD.decode, self.program.receive(0.02)):
                 seen = max(seen, each.seq)
                 if each.type == "ping":
-                    self.program.send([codec.encode(m.Pong(each.number, seen))])
+                    answers.append(m.Pong(each.number, seen))
                 elif each.type == "create":
-                    self.program.send([codec.encode(m.Reply(each.id))])
+                    answers.append(m.Reply(each.id))
                 elif each.type in ("start", "step"):
-                    action = m.Action(each.episode, each.turn, each.seat, 0)
-                    self.program.send([codec.encode(action)])
+                    answers.append(m.Action(each.episode, each.turn, each.seat, 0))
+            self.program.send([codec.encode(each) for each in answers])
         played.join()
         self.game.close(0.0)
 
@@ -274,29 +276,32 @@ class Giant(Hoard):
         """Answer what the game is asked."""
         space = spaces.Discrete(2)
         while not self.over:
+            answers: list[Any] = []
             for each in self.heard(self.game, 0.02):
                 if each["type"] == "open":
                     spec = m.Spec(seats=1, observation_spaces=[space], action_spaces=[space])
                     spec.match = each["match"]
-                    self.game.send([codec.encode(spec)])
+                    answers.append(spec)
                 elif each["type"] in ("start", "step"):
                     numbers = {"episode": each["episode"], "turn": each.get("turn", -1) + 1}
-                    self.game.send([msgspec.msgpack.encode({**self.made, **numbers})])
+                    answers.append({**self.made, **numbers})
+            self.game.send([codec.encode(each) for each in answers])
 
     def turn(self) -> None:
         """Begin the run, and wait."""
         for each in self.heard(self.experiment, 0.02):
             if each["type"] == "reply" and each.get("body") and not self.instance:
                 self.instance = each["body"].get("instance", 0)
-                options: Any = {"episodes": 8, "concurrency": 8, "check": False}
+                number = {"episodes": self.at_once, "concurrency": self.at_once}
+                options: Any = {**number, "check": False}
                 self.ask(m.Run(1, self.kind, [self.instance], **options))
         if not self.asked:
             self.ask(m.ExperimentCreate(1, self.kind))
 
 
-def tower(address: str, rounds: int | None, seen: Any) -> None:
+def tower(address: str, rounds: int | None, seen: Any, at_once: int = 8) -> None:
     """Play a game of large observations against nobody."""
-    Giant(address, seen).run(rounds)
+    Giant(address, seen, at_once).run(rounds)
 
 
 def plain(address: str) -> socket.socket:
@@ -398,6 +403,7 @@ ATTACKS: dict[str, Callable[[str, int | None], None]] = {
     "states of 90 kB": partial(hoard, size=90_000),
     "turns of 1 MB": partial(tower, seen=bytes(1_000_000)),
     "turns of lists": partial(tower, seen=[[]] * 90_000),
+    "small turns": partial(tower, seen=0, at_once=2_000),
     "slow frames": slow_frames,
     "broken sessions": returns,
     "control frames": controls,

@@ -214,7 +214,8 @@ class Server:
                     live.events.append((arrived, connection, None))
                 core.lost(connection, arrived)
                 continue
-            large = max(map(len, frames)) > LARGE
+            size = sum(map(len, frames))
+            large = size > LARGE
             begun = time.monotonic() if large else 0.0
             many = len(frames) > 1 and self._cores.several(arrived)
             for half, portion in enumerate(halves(frames, many)):
@@ -223,11 +224,11 @@ class Server:
                 if live is not None:
                     live.events.append((arrived, [connection, *portion]))
                 self._intake.take(connection, portion, arrived)
-            if self._held.said and not self._held.takes(connection, sum(map(len, frames))):
+            if self._held.said and not self._held.takes(connection, size):
                 core.broker.slowed[connection] = RETRY
             if large:  # its sender has work before the next connection is read
                 self._commit(arrived)
-                size, took = sum(map(len, frames)), time.monotonic() - begun
+                took = time.monotonic() - begun
                 if wait := self._large.wait(connection, size, took, core.runs):
                     core.broker.slowed[connection] = max(
                         wait, core.broker.slowed.get(connection, 0.0)
