@@ -155,7 +155,7 @@ def test_what_requests_hold_is_limited_of_each_and_in_all(
         scene.table.now += 1e4
         frames(one, HOLD[what](scene, 4))
         refused = one.hears(m.Error, id=4, code="limit")
-        assert "your requests, agents and runs hold" in refused.message
+        assert "your offers, requests, agents and runs hold" in refused.message
         frames(other, m.ExperimentCreate(3, "td"))
         assert not other.heard  # which holds less
     with monkeypatch.context() as patch:
@@ -168,6 +168,31 @@ def test_what_requests_hold_is_limited_of_each_and_in_all(
     scene.table.now += 1e4
     frames(one, HOLD[what](scene, 6))
     assert peer(one).held - before == 2 * size
+
+
+def test_the_offers_of_all_peers_hold_so_many_bytes(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Offers of 900 kB from 150 connections took 320 MB, and any number of them could come."""
+    monkeypatch.setattr(holdings, "HELD_IN_ALL", 2_000_000)
+    broker = scene.table.core.broker
+
+    def hello(number: int, offers: int) -> m.Hello:
+        made = [m.Offer(f"{number} {each} {'x' * 200}") for each in range(offers)]
+        return m.Hello(m.VERSION, "environment", name=f"many {number}", offers=made)
+
+    def greets(number: int, offers: int) -> bool:
+        before = len(broker.sessions)
+        frame = codec.encode(hello(number, offers))
+        Intake(scene.table.core).take(b"new %d" % number, [frame], scene.table.now)
+        return len(broker.sessions) > before
+
+    assert [greets(number, 1_000) for number in range(4)] == [True, True, False, False]
+    assert greets(5, 10)  # as most are
+    [error] = [
+        each for to, each in broker.out.messages if to == b"new 2" and isinstance(each, m.Error)
+    ]
+    assert (error.code, "for offers, requests" in error.message) == ("limit", True)
 
 
 def test_nothing_is_held_once_all_has_ended(scene: Scene) -> None:
@@ -241,7 +266,7 @@ def test_an_agent_that_would_hold_too_much_is_not_saved_again(
     frames(table.agents[0], m.Saved(save.id, bytes(2_000)))
     said = [each.message for each in table.experiment.heard if isinstance(each, m.Error)]
     assert said == [
-        "p0 could not be saved, and is not asked again: your requests, agents and runs may hold "
+        "p0 could not be saved, and is not asked again: your offers, requests, agents and runs may hold "
         "1,000 bytes"
     ]
     assert run.agents[0].saved is None
@@ -316,7 +341,7 @@ def test_turns_in_progress_are_held_for_the_experiment(
     turn(table, observation)
     [record] = table.records
     assert record.result.reason == "truncated"
-    assert "your requests, agents and runs hold" in record.result.message
+    assert "your offers, requests, agents and runs hold" in record.result.message
     assert trial.held == before
 
 

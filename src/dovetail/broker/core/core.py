@@ -188,7 +188,7 @@ class Core(BrokerPart):
                 self.broker.count_unauthenticated(address)
             elif not self._sessions.affords(peer, message, 2.0, now):
                 return
-            self._sessions.greet(address, message, now)
+            self._sessions.greet(address, message, now, size)
         elif peer is None:
             self.broker.count_unauthenticated(address)
             self.broker.out.messages.append((address, m.Error("hello-first", UNGREETED)))

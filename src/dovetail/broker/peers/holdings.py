@@ -1,4 +1,5 @@
-"""Memory held for a peer, in bytes: its stored states, requests, agents, runs and their episodes.
+"""Memory held for a peer, in bytes: its offers, stored states, requests, agents, runs and their
+episodes.
 
 A pending request holds its bytes, and then passes them to the agent or run that it created.  An
 agent also holds the state from which it would be recreated, and an episode in progress its latest
@@ -10,10 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.broker.peers.limits import (
+    GREETED,
     HELD,
     HELD_IN_ALL,
     KEPT_VALUE,
     LITTLE,
+    SMALL,
     STATE_BYTES_IN_ALL,
     STATES,
     elements,
@@ -22,6 +25,7 @@ from dovetail.broker.peers.limits import (
 )
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerState
+from dovetail.protocol import messages as m
 from dovetail.protocol.display_text import CONTROL
 from dovetail.protocol.errors import ProtocolError
 
@@ -51,15 +55,32 @@ def check_room(broker: BrokerState, peer: Peer, more: int = 0) -> None:
         raise ProtocolError("limit", f"{text}; wait for some to end, or clean them up")
 
 
+def greeted(broker: BrokerState, hello: m.Hello, size: int) -> int:
+    """Return the bytes that a new peer holds with its offers, beyond the few of most peers.
+
+    Raises:
+        ProtocolError: ``limit``: it would be too much.
+    """
+    held = size + KEPT_VALUE * elements(hello) - GREETED if size > SMALL else 0
+    if held > 0 and in_all(broker) + held > HELD_IN_ALL:
+        raise ProtocolError("limit", f"{_FULL}; offer less")
+    return max(0, held)
+
+
+def in_all(broker: BrokerState) -> int:
+    """Return the bytes that all peers hold."""
+    return sum(each.held for each in broker.sessions.values())
+
+
+_FULL = f"the broker holds {HELD_IN_ALL:,} bytes for offers, requests, agents and runs, and no more"
+
+
 def _too_much(broker: BrokerState, peer: Peer, more: int) -> str:
     """Return why ``more`` bytes would be too many for a peer, or an empty string."""
     if peer.held + more > HELD:
-        return f"your requests, agents and runs hold {peer.held:,} bytes, and may hold {HELD:,}"
-    if (
-        peer.held + more > LITTLE
-        and sum(each.held for each in broker.sessions.values()) + more > HELD_IN_ALL
-    ):
-        return f"the broker holds {HELD_IN_ALL:,} bytes for requests, agents and runs, and no more"
+        return f"your offers, requests, agents and runs hold {peer.held:,} bytes, and may hold {HELD:,}"
+    if peer.held + more > LITTLE and in_all(broker) + more > HELD_IN_ALL:
+        return _FULL
     return ""
 
 

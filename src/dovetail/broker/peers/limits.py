@@ -116,9 +116,11 @@ RECORD = 1 << 10
 ACTIONS = 256 << 20
 """Maximum bytes of an episode's actions, which are kept to its end; beyond it is truncated."""
 HELD = 512 << 20
-"""Maximum bytes held by a peer's requests, agents, runs and their episodes."""
+"""Maximum bytes held by a peer's offers, requests, agents, runs and their episodes."""
 HELD_IN_ALL = 2 << 30
 """Maximum bytes held by those of all peers, beyond ``LITTLE`` of each."""
+GREETED = 1 << 16
+"""Bytes of a peer's offers that are not counted."""
 LITTLE = 1 << 20
 """Bytes that each peer may hold whatever the others do."""
 SOUGHT = 50

@@ -87,7 +87,7 @@ class Peer:
     saves: int = 0
     """The number of these that ask for a state."""
     held: int = 0
-    """Bytes held by its requests, agents and runs; see ``holdings``."""
+    """Bytes held by its offers, requests, agents and runs; see ``holdings``."""
 
     @property
     def owner(self) -> str:

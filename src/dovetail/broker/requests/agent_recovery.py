@@ -65,7 +65,7 @@ class AgentRecovery(BrokerPart):
         owner, before = instance.owner, instance.held
         more = len(state) - len(instance.saved or b"")
         if instance.size and owner.held + more > limits.HELD:
-            return f"your requests, agents and runs may hold {limits.HELD:,} bytes"
+            return f"your offers, requests, agents and runs may hold {limits.HELD:,} bytes"
         instance.saved = state
         owner.held += instance.held - before
         return ""

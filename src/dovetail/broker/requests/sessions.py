@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dovetail.broker.matches.instances import Instance, Instances
 from dovetail.broker.peers import handshake as greeting
-from dovetail.broker.peers import limits
+from dovetail.broker.peers import holdings, limits
 from dovetail.broker.peers.access import DIGEST, Access, credential
 from dovetail.broker.peers.outbox import Address, Outbox
 from dovetail.broker.peers.peers import Peer, heartbeat, silent, timeout
@@ -43,8 +43,8 @@ class Sessions:
 
     # -- hello -----------------------------------------------------------------------------------
 
-    def greet(self, address: Address, hello: m.Hello, now: float) -> None:
-        """Handle a ``hello`` from a connection."""
+    def greet(self, address: Address, hello: m.Hello, now: float, size: int) -> None:
+        """Handle a ``hello`` of ``size`` bytes from a connection."""
         known = self._broker.connections.get(address)
         if known is not None and known.size < 0 and greeting.same(known.greeting, hello):
             self._welcome(known, resumed=False)  # the first was lost
@@ -67,6 +67,7 @@ class Sessions:
                 return
             named = greeting.scoped(hello, entrant or self._scope(key))
             holders = self._holders(named, key)  # nothing has changed if this refuses
+            held = holdings.greeted(self._broker, hello, size)
         except ProtocolError as error:
             self._broker.out.messages.append((address, m.Error(error.code, str(error))))
             return
@@ -77,7 +78,8 @@ class Sessions:
             if holder is not peer:
                 self._forget(holder, "replaced", f"was replaced by another {holder.name!r}", now)
         self._begin(address, named, entrant, public, key, now)
-        self._broker.connections[address].greeting = hello
+        begun = self._broker.connections[address]
+        begun.greeting, begun.held = hello, held
 
     def _entrant(self, hello: m.Hello) -> str:
         """Return the owner of the access token in a ``hello``; empty if it is the broker's own."""
