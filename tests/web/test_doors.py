@@ -18,9 +18,9 @@ import pytest
 import uvicorn
 from starlette.types import ASGIApp
 
-from dovetail_web import connection_limits as doors
+from dovetail_bridges import connection_limits as doors
+from dovetail_bridges.connection_limits import Doors, Sparing, protocols
 from dovetail_web.app import application
-from dovetail_web.connection_limits import Doors, Sparing, protocols
 from dovetail_web.hub import Hub
 from dovetail_web.serve import listening
 

@@ -15,9 +15,9 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
+from dovetail_bridges.connection_limits import Doors, network
 from dovetail_experiments.arena.store import FILE, ArenaStore
 from dovetail_web.app import application
-from dovetail_web.connection_limits import Doors, network
 from dovetail_web.guard import LONGEST_BODY
 from dovetail_web.hub import Hub
 from dovetail_web.rate_limit import IN_ALL, MOST, REST, TRIES, Attempts

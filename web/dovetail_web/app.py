@@ -28,9 +28,9 @@ from dovetail.peer import plugins
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
+from dovetail_bridges.connection_limits import network
 from dovetail_web import forms, opponents, replays, rules, showcase
 from dovetail_web.browser import WAITING, Browser, link
-from dovetail_web.connection_limits import network
 from dovetail_web.games import LONGEST_NAME
 from dovetail_web.guard import LOCAL, Guard
 from dovetail_web.hub import Hub

@@ -22,13 +22,13 @@ from starlette.responses import FileResponse, PlainTextResponse, RedirectRespons
 from dovetail.peer.quoting import command, file_name
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord, episodes, write
+from dovetail_bridges.connection_limits import network
 from dovetail_experiments.arena import description, sign_in
 from dovetail_experiments.arena.hosted import LOGS, log_of
 from dovetail_experiments.arena.standings import elo
 from dovetail_experiments.arena.store import LadderPlayer
 from dovetail_web.arena_figures import games
 from dovetail_web.arena_site import LINES, ArenaSite, capital, date
-from dovetail_web.connection_limits import network
 from dovetail_web.rate_limit import Attempts
 from dovetail_web.routes import Route
 

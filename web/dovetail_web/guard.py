@@ -15,7 +15,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dovetail_web.connection_limits import network
+from dovetail_bridges.connection_limits import network
 from dovetail_web.rate_limit import Attempts
 
 POLICY = (

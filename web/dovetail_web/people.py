@@ -19,9 +19,9 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.seeds import derive
+from dovetail_bridges.connection_limits import loopback
 from dovetail_web import opponents
 from dovetail_web.chairs import Chair, Chairs
-from dovetail_web.connection_limits import loopback
 from dovetail_web.games import position_of
 from dovetail_web.jobs import CREATING, Steps
 from dovetail_web.mirrors import Mirror

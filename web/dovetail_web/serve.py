@@ -12,8 +12,8 @@ import uvicorn
 from dovetail.peer.link import START
 from dovetail.peer.quoting import command, origin
 from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.connection_limits import guarded, room
 from dovetail_web.app import application
-from dovetail_web.connection_limits import BACKLOG, Doors, protocols, room, sparing
 from dovetail_web.guard import LOCAL
 from dovetail_web.hub import Hub
 from dovetail_web.showcase import Showcase
@@ -87,17 +87,12 @@ def serve(
         hosts=hosts,
         password=password,
     )
-    sparing()
-    http, socket = protocols(Doors(room()))
     settings = uvicorn.Config(
         app,
-        http=http,
-        backlog=BACKLOG,
-        log_level="warning",
         lifespan="off",
         timeout_graceful_shutdown=1,
-        ws=socket,
         ws_max_size=LONGEST,
+        **guarded(room()),
     )
     server = _Server(settings, hub)
     if ready is not None:

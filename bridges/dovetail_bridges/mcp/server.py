@@ -19,10 +19,9 @@ from starlette.routing import Mount
 from dovetail._version import __version__
 from dovetail.peer.quoting import origin
 from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.connection_limits import guarded, room
 from dovetail_bridges.table import CallRefused, OpenTable
 
-AT_ONCE = 256
-"""Maximum connections at a time."""
 LONGEST = 50.0
 """Maximum seconds of a call; clients give up after 30 to 60."""
 INSTRUCTIONS = (
@@ -150,7 +149,5 @@ def serve_http(
     with listener:
         at = origin(host, listener.getsockname()[1])
         ready({seat: f"{at}{path}" for seat, path in paths(table).items()})
-        config = uvicorn.Config(
-            application(table, host), log_level="warning", lifespan="on", limit_concurrency=AT_ONCE
-        )
+        config = uvicorn.Config(application(table, host), lifespan="on", **guarded(room()))
         uvicorn.Server(config).run(sockets=[listener])

@@ -27,6 +27,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from dovetail._version import __version__
 from dovetail.peer.quoting import origin
 from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.connection_limits import guarded, room
 from dovetail_bridges.openenv import wire
 from dovetail_bridges.openenv.session import Rules, Session
 from dovetail_bridges.openenv.wire import WireError
@@ -362,10 +363,9 @@ def serve(server: OpenEnvServer, host: str, port: int, ready: Callable[[list[str
         ready([f"{at}{base}" for base in server.paths()])
         config = uvicorn.Config(
             server.application(),
-            log_level="warning",
             ws_max_size=wire.LARGEST,
             ws_ping_interval=None,  # a client that generates for minutes answers no ping
             ws_per_message_deflate=False,  # it costs both ends more than loopback's bytes
-            limit_concurrency=1024,
+            **guarded(room()),
         )
         uvicorn.Server(config).run(sockets=[listener])

@@ -1,4 +1,4 @@
-"""Limits on the page's connections and on the time that each may take.
+"""Limits on a web server's connections and on the time that each may take.
 
 When there are too many connections, the oldest without a complete request is closed, so that a
 visitor gets in whatever the number of half requests.
@@ -123,9 +123,7 @@ class Doors:
             )
             return False
         if len(self._open) >= self.most and not self._make_room(None):
-            log.warning(
-                "there are %d connections, the most for the page; others are refused", self.most
-            )
+            log.warning("there are %d connections, the most in all; others are refused", self.most)
             return False
         self._open[connection] = mine
         self._count[mine] += 1
@@ -292,6 +290,13 @@ def protocols(doors: Doors) -> tuple[type[asyncio.Protocol], type[asyncio.Protoc
     """Return uvicorn's protocols, HTTP and WebSocket, behind doors."""
     http, socket = partial(Http, doors), partial(Socket, doors)
     return cast("type[asyncio.Protocol]", http), cast("type[asyncio.Protocol]", socket)
+
+
+def guarded(most: int) -> dict[str, Any]:
+    """Return uvicorn's settings for a server of at most ``most`` connections behind doors."""
+    sparing()
+    http, socket = protocols(Doors(most))
+    return {"http": http, "ws": socket, "backlog": BACKLOG, "log_level": "warning"}
 
 
 def sparing() -> None:
