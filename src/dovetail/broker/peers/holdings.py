@@ -78,7 +78,8 @@ _FULL = f"the broker holds {HELD_IN_ALL:,} bytes for offers, requests, agents an
 def _too_much(broker: BrokerState, peer: Peer, more: int) -> str:
     """Return why ``more`` bytes would be too many for a peer, or an empty string."""
     if peer.held + more > HELD:
-        return f"your offers, requests, agents and runs hold {peer.held:,} bytes, and may hold {HELD:,}"
+        what = "your offers, requests, agents and runs"
+        return f"{what} hold {peer.held:,} bytes, and may hold {HELD:,}"
     if peer.held + more > LITTLE and in_all(broker) + more > HELD_IN_ALL:
         return _FULL
     return ""
