@@ -23,7 +23,7 @@ from dovetail_studies.rows import study
 
 TINY = {
     "connect_four": {"games": 20, "positions": 5, "tests": 2},
-    "connect-four-traces": {"games": 32, "least": 8, "positions": 5, "tests": 0},
+    "connect-four-traces": {"games": 32, "least": 16, "positions": 5, "tests": 0},
     "rlgame": {"games": 10, "tests": 1},
     "amazons": {"games": 2},
     "amazons-territory": {"games": 2},

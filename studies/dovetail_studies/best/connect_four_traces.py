@@ -23,7 +23,7 @@ from dovetail_studies.playing import match
 RULE: dict[str, Any] = {"learning_rate": 0.004, "epsilon": 0.1}
 """The learning rule of Bagheri, Thill, Koch and Konen (2016)."""
 TRACES = (0.0, 0.8)
-PARTS = (4, 2, 1)
+PARTS = (2, 1)
 """The divisors of a training's games after which it is measured."""
 
 
@@ -93,18 +93,25 @@ def _draw(done: rows.Done) -> rows.Drawn:
         lines.append([f"{name}: moves that keep the value, %", percent(keeps), "-", "-"])
     first = [result["first"] for _, result in done if "first" in result]
     distinct, tested = (sum(each[name] for each in first) for name in ("distinct", "games"))
-    text = f"{distinct:,} of {tested:,} after training"
-    return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), NOTE)
+    text = f"{distinct:,} of {tested:,} after training" if first else "not counted"
+    note = f"{NOTE} {PLAYED if first else NOT_PLAYED}"
+    return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)
 
 
 NOTE = (
     "The networks learn from compiled games with themselves, at the learning rate 0.004 and the "
     "epsilon 0.1 of Bagheri, Thill, Koch and Konen (2016), where the table above has 0.05 and 0.2. "
-    "Each training is measured on its way and at its end, where it also plays the perfect player, "
-    "which takes up to a minute of a core for a new opening. The pairs with and without traces "
-    "have the same seeds. A win as first is worth 1 point, a draw a half: the perfect player, "
-    "which is second, can only hope for a mistake. It answers as late a loss as it can, and draws "
-    "among equal columns. The positions are those of the table above."
+    "Each training is measured on its way and at its end. The pairs with and without traces have "
+    "the same seeds. The positions are those of the table above."
+)
+PLAYED = (
+    "At its end it also plays the perfect player. A win as first is worth 1 point, a draw a half: "
+    "the perfect player, which is second, can only hope for a mistake. It answers as late a loss "
+    "as it can, and draws among equal columns."
+)
+NOT_PLAYED = (
+    "Games against the perfect player, which the table above has, are left out here: a new opening "
+    "takes it up to a minute of a core, and each of the networks has its own."
 )
 
 CODE: rows.Code = (_units, _work, _draw)
