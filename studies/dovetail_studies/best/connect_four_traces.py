@@ -18,6 +18,7 @@ from dovetail_studies.best.connect_four import BEATS, HELD_OUT
 from dovetail_studies.best.parts import BLOCK, COLUMNS, counted, percent, points, shared
 from dovetail_studies.keeping import KeepValue, kept
 from dovetail_studies.learned import continued
+from dovetail_studies.means import mean
 from dovetail_studies.playing import match
 
 RULE: dict[str, Any] = {"learning_rate": 0.004, "epsilon": 0.1}
@@ -91,6 +92,15 @@ def _draw(done: rows.Done) -> rows.Drawn:
             won = percent(points(results, "first"))
             lines.append([f"{name}: points as first against perfect play, %", won, "-", BEATS])
         lines.append([f"{name}: moves that keep the value, %", percent(keeps), "-", "-"])
+    by_games: dict[int, list[list[float]]] = {}
+    for (games, _), results in rows.by(done, "games", "trace").items():
+        shares = [100 * right / of for right, of in (each["kept"] for each in results)]
+        by_games.setdefault(games, []).append(shares)
+    for games, both in by_games.items():
+        apart = [traced - plain for plain, traced in zip(*both, strict=False)]
+        if len(both) == len(TRACES):
+            more = rows.interval(mean(apart))
+            lines.append([f"{games:,} games: what traces add, points", more, "-", "-"])
     first = [result["first"] for _, result in done if "first" in result]
     distinct, tested = (sum(each[name] for each in first) for name in ("distinct", "games"))
     text = f"{distinct:,} of {tested:,} after training" if first else "not counted"
@@ -101,8 +111,8 @@ def _draw(done: rows.Done) -> rows.Drawn:
 NOTE = (
     "The networks learn from compiled games with themselves, at the learning rate 0.004 and the "
     "epsilon 0.1 of Bagheri, Thill, Koch and Konen (2016), where the table above has 0.05 and 0.2. "
-    "Each training is measured on its way and at its end. The pairs with and without traces have "
-    "the same seeds. The positions are those of the table above."
+    "Each training is measured on its way and at its end. What traces add is paired by "
+    "seed. The positions are those of the table above."
 )
 PLAYED = (
     "At its end it also plays the perfect player. A win as first is worth 1 point, a draw a half: "
