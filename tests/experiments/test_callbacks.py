@@ -3,7 +3,9 @@ that phases keep."""
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,12 +14,14 @@ import pytest
 from tests.experiments.test_trials import FILE
 
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Episode, SeatResult
 from dovetail_experiments.files import sweep
-from dovetail_experiments.files.file import text
+from dovetail_experiments.files.file import Phase, text
 from dovetail_experiments.records.records import Records
 from dovetail_experiments.stages import callbacks, remote, trials
 from dovetail_experiments.stages.callbacks import Callback, ExecutionStart, PlayedStage
 from dovetail_experiments.stages.runner import Again, ExecutionEntry, RunnerOptions, execute
+from dovetail_experiments.stages.schedule import Stage, StageResult
 
 pytestmark = pytest.mark.processes
 
@@ -186,3 +190,32 @@ def test_callbacks_of_trials_on_other_machines_are_refused(tmp_path: Path) -> No
     options = RunnerOptions(on="ray", callbacks=(Told(),))
     with pytest.raises(DovetailError, match="remove callbacks or --on ray"):
         trials.execute(path, out=tmp_path, options=options)
+
+
+def test_values_and_counts_come_from_one_reading() -> None:
+    """A resumed run of ten million games with ``save_every`` reads each of them once."""
+
+    class Read:
+        times = 0
+
+        def __iter__(self) -> Iterator[Episode]:
+            self.times += 1
+            for index in range(4):
+                one = SeatResult("td", 1, 3.0, 1, 0.0, measures={"error": index * 0.5})
+                other = SeatResult("random", 2, math.nan, 1, 0.0, measures={"error": math.inf})
+                seats = [one, other] if index % 2 == 0 else [other, one]
+                outcome = [1.0, 0.0] if index % 2 == 0 else [0.0, 1.0]
+                yield Episode(1, index, index, 1, "terminated", seats, outcome=outcome, turns=2)
+
+    read = Read()
+    part = Phase(name="play", seats=["one", "other"], episodes=4, rotate=True)
+    result = StageResult(Stage(0, part, 0, 4, 0), read)
+    assert callbacks.values(result) == {
+        "play/one/error": 0.75,
+        "play/one/return": 3.0,
+        "play/one/score": 1.0,
+        "play/other/score": 0.0,
+    }
+    assert [each.wins for each in result.tallies] == [2, 2, 0, 0]
+    assert result.endings.games == 4
+    assert read.times == 1

@@ -13,7 +13,6 @@ import msgspec
 
 from dovetail.peer.extras import needed
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.seats import seated
 from dovetail_experiments.files.file import Evaluation, ExperimentFile, Phase
 from dovetail_experiments.reports.output import write
 from dovetail_experiments.stages.schedule import Stage, StageResult
@@ -86,20 +85,9 @@ class Callback:
 
 def values(result: StageResult) -> dict[str, float]:
     """Return the means of a stage's finite values, by name."""
-    part = result.stage.part
-    sums: dict[str, tuple[float, int]] = {}
-    for episode in result.episodes:
-        agents = seated(part.seats, episode.index if part.rotate else 0)
-        for number, (agent, seat) in enumerate(zip(agents, episode.seats, strict=True)):
-            found = {**seat.measures, "return": seat.total}
-            if episode.outcome is not None:
-                found["score"] = episode.outcome[number]
-            for name, value in found.items():
-                if math.isfinite(value):
-                    key = f"{part.name}/{agent}/{name}"
-                    total, count = sums.get(key, (0.0, 0))
-                    sums[key] = total + value, count + 1
-    return {key: total / count for key, (total, count) in sums.items()}
+    part = result.stage.part.name
+    found = result.measures.sums.items()
+    return {f"{part}/{agent}/{name}": total / count for (agent, name), (total, count) in found}
 
 
 @contextmanager

@@ -102,21 +102,33 @@ class Endings:
 
 @dataclass(slots=True)
 class Measures:
-    """The agents' measures over the episodes of a stage that count."""
+    """The agents' measures, returns and scores over the episodes of a stage that count."""
 
     episodes: int = 0
     """Number of the episodes."""
     curves: dict[str, Thinned] = field(default_factory=dict)
     """Curve of each measure, by ``NAME of AGENT``."""
+    sums: dict[tuple[str, str], tuple[float, int]] = field(default_factory=dict)
+    """Sum and count of the finite values, by agent and name."""
 
     def add(self, episode: Episode, agents: Sequence[str]) -> None:
         """Add an episode, given the agent in each seat."""
         self.episodes += 1
-        for agent, seat in zip(agents, episode.seats, strict=True):
+        outcome = episode.outcome
+        for number, (agent, seat) in enumerate(zip(agents, episode.seats, strict=True)):
             for name, value in seat.measures.items():
                 if value == value:
                     label = f"{name} of {agent}"
                     self.curves.setdefault(label, Thinned()).add(self.episodes, value)
+                self._sum(agent, name, value)
+            self._sum(agent, "return", seat.total)
+            if outcome is not None:
+                self._sum(agent, "score", outcome[number])
+
+    def _sum(self, agent: str, name: str, value: float) -> None:
+        if math.isfinite(value):
+            total, count = self.sums.get((agent, name), (0.0, 0))
+            self.sums[agent, name] = total + value, count + 1
 
 
 @dataclass(frozen=True, slots=True)
