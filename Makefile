@@ -166,7 +166,7 @@ test-page: $(STAMP) ## play every game on the page, othello in TypeScript too, a
 	$(BIN)/python -m pytest -m slow tests/web
 
 test-ray: $(RAY_STAMP) ## play on a Ray cluster of three nodes on this host, and kill some (slow)
-	$(BIN)/python -m pytest -rs -m slow tests/experiments/test_cluster.py
+	$(BIN)/python -m pytest -rs -m slow tests/experiments/test_cluster.py tests/experiments/test_machines.py
 
 test-ray-small: $(RAY_STAMP) ## the smallest of them, which CI runs: a tournament of which a worker, then the driver is killed
 	$(BIN)/python -m pytest -n 0 -m slow tests/experiments/test_cluster.py -k "worker-SIGKILL or driver-SIGKILL"
