@@ -68,7 +68,7 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_execution_show_tb = True
 # Without it, a kernel warns that others on this machine could read what it is sent.
-AsyncKernelManager._transport_encryption_default = lambda manager: "auto"  # type: ignore[attr-defined]
+AsyncKernelManager._transport_encryption_default = lambda manager: "auto"
 
 autodoc_default_options = {
     "members": True,
