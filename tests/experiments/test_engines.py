@@ -28,7 +28,7 @@ assert not {"ray", "dovetail_experiments.engines.ray"} & {*sys.modules}
 WATCH = """
 import socket, time
 from dovetail_experiments.engines import ray
-ray.WATCH, ray.GONE = 0.05, 0.2
+ray.WATCH, ray.GONE, ray.ORPHANED = 0.05, 0.2, 0.4
 head = socket.create_server(("127.0.0.1", 0))
 with ray._watched("127.0.0.1:%d" % head.getsockname()[1]):
     time.sleep(1.0)
@@ -36,6 +36,7 @@ with ray._watched("127.0.0.1:%d" % head.getsockname()[1]):
     head.close()
     time.sleep(60)
 """
+WORKER = WATCH.replace("with ray._watched(", "if not ray._end_with_head(")
 
 
 def test_ray_is_not_imported_without_on() -> None:
@@ -123,3 +124,11 @@ def test_a_program_that_fails_by_itself_loses_no_host(
         host.check()
     assert type(caught.value) is error
     assert str(caught.value) == f"{reason} (on node a)"
+
+
+def test_a_worker_ends_soon_after_the_head() -> None:
+    """Ray ends it only after a minute, with programs that nobody needs."""
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER], capture_output=True, text=True, timeout=30
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (1, "there\n", "")

@@ -18,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -49,6 +50,9 @@ WATCH = 2.0
 """Seconds between checks that the head is alive."""
 GONE = 15.0
 """Seconds without accepting a connection after which the head counts as gone."""
+ORPHANED = GONE + WATCH + REACH
+"""Seconds after which it does for a worker: more than the driver needs, which must not take its
+workers for lost first."""
 LOOK = 0.5
 """Seconds between checks for results."""
 CHECK = 60.0
@@ -143,23 +147,42 @@ def _end(text: str) -> NoReturn:
     os._exit(1)
 
 
+def _lost(address: str, over: threading.Event, seconds: float) -> bool:
+    """Wait until the head has been gone for some seconds; return False if ``over`` is set
+    before."""
+    heard = time.monotonic()
+    while not over.wait(WATCH):
+        try:
+            _reach(address)
+            heard = time.monotonic()
+        except DovetailError:
+            if time.monotonic() - heard > seconds:
+                return True
+    return False
+
+
+@cache
+def _end_with_head(address: str) -> None:
+    """Make this worker, with its programs, end soon after the head; Ray waits a minute."""
+
+    def watch() -> None:
+        if _lost(address, threading.Event(), ORPHANED):
+            os._exit(1)
+
+    threading.Thread(target=watch, name="head", daemon=True).start()
+
+
 @contextmanager
 def _watched(address: str) -> Iterator[None]:
     """Exit if the head is gone, as all calls of Ray would block."""
     over = threading.Event()
 
     def watch() -> None:
-        heard = time.monotonic()
-        while not over.wait(WATCH):
-            try:
-                _reach(address)
-                heard = time.monotonic()
-            except DovetailError:
-                if time.monotonic() - heard > GONE:
-                    _end(
-                        f"the head of the Ray cluster at {address} is gone; run the command "
-                        "again (`dovetail run` with --resume) once a cluster runs, or without --on"
-                    )
+        if _lost(address, over, GONE):
+            _end(
+                f"the head of the Ray cluster at {address} is gone; run the command again "
+                "(`dovetail run` with --resume) once a cluster runs, or without --on"
+            )
 
     threading.Thread(target=watch, name="head", daemon=True).start()
     try:
@@ -519,6 +542,7 @@ class _Actor:
     def __init__(self, outfit: bytes, order: bytes) -> None:
         self._station: Station | None = None
         wrong = fitted(outfit)
+        _end_with_head(_head())
         self._begun: tuple[str, str, str, str, dict[str, int]] = ("", wrong, nodes.node(), "", {})
         if wrong:
             return
@@ -561,6 +585,11 @@ class _Actor:
             self._station.close()
 
 
+def _head() -> str:
+    """Return the address of the head of this worker's cluster."""
+    return str(needed("ray").get_runtime_context().gcs_address)
+
+
 def _last(error: BaseException) -> str:
     """Return the last line of a traceback: the error."""
     lines = str(error).strip().splitlines()
@@ -585,6 +614,7 @@ def _piece(
     if wrong := fitted(outfit):
         yield "error", wrong
         return
+    _end_with_head(_head())
     try:
         for value in work(*arguments):
             yield "value", value
