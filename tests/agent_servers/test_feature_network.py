@@ -139,7 +139,7 @@ def test_the_hand_made_genome_is_the_studys() -> None:
 
 def test_genes_that_are_none() -> None:
     with pytest.raises(
-        DovetailError, match="32 genes for each unit on 20 x 10; 33 are no multiple"
+        DovetailError, match="32 genes for each unit on 20 x 10; 33 is not a multiple"
     ):
         decode([0.5] * 33, 3, 20, 10)
     with pytest.raises(DovetailError, match="one is not finite"):

@@ -429,7 +429,7 @@ def test_an_entrant_uploads_an_agent_where_the_arena_allows_it(
         assert sign_in(on, tokens["bob"]) == 200
         assert on.get(f"/arena/submitted/{one.id}.log").status_code == 404
         form = {"csrf": stamp(on, "/arena/mine"), "number": str(two.id)}
-        assert "no such submission" in on.post("/arena/recall", data=form).text
+        assert "No such submission" in on.post("/arena/recall", data=form).text
         assert sign_in(on, "of the operator") == 200
         assert "alice/mine.v2" in on.get("/operator").text
         form = {"csrf": stamp(on, "/operator"), "number": str(two.id)}

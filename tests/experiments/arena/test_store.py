@@ -302,7 +302,7 @@ def test_games_by_request_rate_nothing_and_pause_no_one(store: ArenaStore) -> No
         store.ask(1, "four", 1, [one, strange], "alice")
     for _ in range(requests.WAITING):
         store.ask(1, "four", 1, [one, other], "alice")
-    with pytest.raises(DovetailError, match="10 games that you asked for wait"):
+    with pytest.raises(DovetailError, match="10 games that you asked for are waiting"):
         store.ask(1, "four", 1, [one, other], "alice")
     store.final(1, {"four": 2})
     with pytest.raises(DovetailError, match="the final has begun"):
