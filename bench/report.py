@@ -190,7 +190,7 @@ def draw(rows: Sequence[Result], path: Path) -> None:
 
 
 def remember(rows: Sequence[Result], path: Path) -> None:
-    """Write this version's line of history, replacing an existing one."""
+    """Add a line of history; of this version, two runs are kept."""
     line: dict[str, Any] = {
         "version": __version__,
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
@@ -208,5 +208,6 @@ def remember(rows: Sequence[Result], path: Path) -> None:
         ],
     }
     before = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    kept = [each for each in before if json.loads(each)["version"] != __version__]
+    same = [each for each in before if json.loads(each)["version"] == __version__]
+    kept = [each for each in before if each not in same[:-1]]
     path.write_text("\n".join([*kept, json.dumps(line)]) + "\n", encoding="utf-8")

@@ -48,10 +48,11 @@ def test_table_and_history(tmp_path: Path) -> None:
     assert "| slow | 100 | base | 100 | 1.00 | 0.90 to 1.10 | 0.50 | 2 | not met |" in page
     history = tmp_path / "history.jsonl"
     history.write_text('{"version": "0.0.9"}\n')
-    report.remember(found, history)
-    report.remember(found, history)
-    old, new = [json.loads(line) for line in history.read_text().splitlines()]
+    for _ in range(3):
+        report.remember(found, history)
+    old, new, again = [json.loads(line) for line in history.read_text().splitlines()]
     assert old == {"version": "0.0.9"}
+    assert new == again
     assert [row["ratio"] for row in new["rows"]] == [3.0, 1.0, None, 0.367, 1.0]
 
 
