@@ -208,6 +208,7 @@ def remember(rows: Sequence[Result], path: Path) -> None:
         ],
     }
     before = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    others = [each for each in before if json.loads(each)["version"] != __version__]
     same = [each for each in before if json.loads(each)["version"] == __version__]
-    kept = [each for each in before if each not in same[:-1]]
-    path.write_text("\n".join([*kept, json.dumps(line)]) + "\n", encoding="utf-8")
+    kept = [*others, *same[-1:], json.dumps(line)]
+    path.write_text("\n".join(kept) + "\n", encoding="utf-8")
