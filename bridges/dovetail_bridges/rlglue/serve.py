@@ -11,6 +11,7 @@ from types import FrameType
 from dovetail.peer.agents.host import AgentHost
 from dovetail.peer.environments.host import EnvironmentHost
 from dovetail.peer.serving import Host, serve_host
+from dovetail.peer.stop_event import StopEvent
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.rlglue.agent import Joined, JoinOptions
 from dovetail_bridges.rlglue.environment import HostOptions, hosted
@@ -37,7 +38,7 @@ class Bridge:
         token: str | None = None,
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self.stop = threading.Event()
+        self.stop = StopEvent()
         self._address = address
         self._token = token
         self._say = say

@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import signal
 import threading
 import time
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +17,7 @@ from dovetail.cli.broker import loopback
 from dovetail.cli.group import CommandGroup, group
 from dovetail.cli.standard_streams import reserved
 from dovetail.peer.quoting import command
+from dovetail.peer.stop_event import StopEvent, on_signals
 from dovetail.peer.terminal_escape import plain
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
@@ -501,15 +500,8 @@ def _hosted(
 
 def _stopped() -> threading.Event:
     """Return an event that the first SIGINT or SIGTERM sets; a second one interrupts."""
-    stop = threading.Event()
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, leave)
+    stop = StopEvent()
+    on_signals(stop)
     return stop
 
 

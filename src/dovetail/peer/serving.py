@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Protocol
 
 from dovetail.peer.address import broker
@@ -18,6 +17,7 @@ from dovetail.peer.cores import Cores
 from dovetail.peer.gc_tuning import patient
 from dovetail.peer.link import Link
 from dovetail.peer.session import hello
+from dovetail.peer.stop_event import StopEvent, on_signals
 from dovetail.peer.terminal_escape import plain
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -75,7 +75,7 @@ def serve_host(
         DovetailError: no broker answers at ``address``, or it refuses this peer.
     """
     address, token = broker(address, token)
-    stop = stop or threading.Event()
+    stop = stop or StopEvent()
     greeting = hello(host.role, name, host.offers(), token)
     with _signals(stop), patient():
         cores, owner = Cores(), Owner()
@@ -113,13 +113,7 @@ def _signals(stop: threading.Event) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    before = {each: signal.signal(each, leave) for each in (signal.SIGTERM, signal.SIGINT)}
+    before = on_signals(stop)
     try:
         yield
     finally:

@@ -21,6 +21,7 @@ from dovetail.broker.shell.server import Server
 from dovetail.peer.address import ADDRESS
 from dovetail.peer.gc_tuning import patient
 from dovetail.peer.serving import Host
+from dovetail.peer.stop_event import StopEvent
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.endpoint import Web
 from dovetail.transport.keys import Guard, Key
@@ -89,7 +90,7 @@ def serve(
     """
     if durable and entrant is not None:
         raise ValueError("a durable broker cannot ask an entrant hook again when it replays")
-    stop = stop or threading.Event()
+    stop = stop or StopEvent()
     signals = 0
 
     def leave(number: int, frame: FrameType | None) -> None:
