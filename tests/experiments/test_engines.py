@@ -28,7 +28,7 @@ assert not {"ray", "dovetail_experiments.engines.ray"} & {*sys.modules}
 WATCH = """
 import socket, time
 from dovetail_experiments.engines import ray
-ray.WATCH, ray.GONE, ray.ORPHANED = 0.05, 0.2, 0.4
+ray.WATCH, ray.REFUSED, ray.ORPHANED = 0.05, 0.2, 0.4
 head = socket.create_server(("127.0.0.1", 0))
 with ray._watched("127.0.0.1:%d" % head.getsockname()[1]):
     time.sleep(1.0)

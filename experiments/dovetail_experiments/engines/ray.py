@@ -49,10 +49,12 @@ JOIN = 30.0
 WATCH = 2.0
 """Seconds between checks that the head is alive."""
 GONE = 15.0
-"""Seconds without accepting a connection after which the head counts as gone."""
-ORPHANED = GONE + WATCH + REACH
-"""Seconds after which it does for a worker: more than the driver needs, which must not take its
-workers for lost first."""
+"""Seconds without an answer after which the head counts as gone."""
+REFUSED = 1.0
+"""Seconds of refused connections after which it does; the raylet beside it ends the driver without
+a word as soon as that uses it."""
+ORPHANED = WATCH + REACH
+"""Seconds that a worker waits longer: the driver must not take its workers for lost first."""
 LOOK = 0.5
 """Seconds between checks for results."""
 CHECK = 60.0
@@ -129,15 +131,19 @@ def _current() -> str:
 
 def _reach(address: str) -> None:
     """Check that a program listens at the head's address."""
-    host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), REACH).close()
+        _connect(address)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise DovetailError(
             f"no Ray cluster answers at {address} ({why}); start its head with `ray start --head`, "
             "or name another with --on ray:HOST:PORT"
         ) from None
+
+
+def _connect(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), REACH).close()
 
 
 def _end(text: str) -> NoReturn:
@@ -147,16 +153,17 @@ def _end(text: str) -> NoReturn:
     os._exit(1)
 
 
-def _lost(address: str, over: threading.Event, seconds: float) -> bool:
-    """Wait until the head has been gone for some seconds; return False if ``over`` is set
-    before."""
+def _lost(address: str, over: threading.Event, longer: float = 0.0) -> bool:
+    """Wait until the head is gone, or ``longer``; return False if ``over`` is set before."""
     heard = time.monotonic()
     while not over.wait(WATCH):
+        now = time.monotonic()
         try:
-            _reach(address)
-            heard = time.monotonic()
-        except DovetailError:
-            if time.monotonic() - heard > seconds:
+            _connect(address)
+            heard = now
+        except OSError as error:
+            least = REFUSED if isinstance(error, ConnectionRefusedError) else GONE
+            if now - heard > least + longer:
                 return True
     return False
 
@@ -178,7 +185,7 @@ def _watched(address: str) -> Iterator[None]:
     over = threading.Event()
 
     def watch() -> None:
-        if _lost(address, over, GONE):
+        if _lost(address, over):
             _end(
                 f"the head of the Ray cluster at {address} is gone; run the command again "
                 "(`dovetail run` with --resume) once a cluster runs, or without --on"
@@ -496,6 +503,7 @@ class RayHost:
         if self._actor is None or self._fetched or self._begun is not None:
             return
         self._fetched = True
+        to = journal
         try:
             if self._lost:
                 raise HostLost(self._lost)
@@ -510,7 +518,7 @@ class RayHost:
         except HostLost as error:
             log.warning("the journal and logs of a host are lost with it: %s", error)
         except OSError as error:
-            raise DovetailError(f"cannot write {error.filename}: {error.strerror}") from None
+            raise DovetailError(f"cannot write {to}: {error.strerror}") from None
 
     def stop(self) -> None:
         """Stop all programs and release the node; calling it again is harmless."""
