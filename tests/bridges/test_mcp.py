@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import loops
 
 from dovetail import DovetailError
 from dovetail_bridges.table import CallRefused, OpenTable
@@ -75,7 +76,7 @@ def with_client(table: OpenTable, body: Callable[[Any], Awaitable[Any]], seat: i
         async with Client(server(table, seat)) as client:
             return await body(client)
 
-    return asyncio.run(main())
+    return loops.run(main())
 
 
 @pytest.mark.parametrize("game", ["connect_four", "dots", "dominion", "2048"])
@@ -241,7 +242,7 @@ def test_over_stdio() -> None:
         async with Client(there) as client:
             return await play(client, randomly(2), 2)
 
-    ends = asyncio.run(main())
+    ends = loops.run(main())
     assert [each["reason"] for each in ends] == ["terminated"] * 2
 
 
@@ -286,7 +287,7 @@ def test_two_clients_over_http_play_each_other_and_a_native_agent() -> None:
         *three, "--seat", "0", "--seat", "2", "--against", "dominion-money", "--seed", "1"
     ) as urls:
         assert sorted(urls) == [0, 2]
-        first, second = asyncio.run(main(urls))
+        first, second = loops.run(main(urls))
     assert first[0]["reason"] == second[0]["reason"] == "truncated"
     assert {first[0]["seat"], second[0]["seat"]} == {0, 2}
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests import loops
 
 from dovetail import Agent, Decision, DovetailError, Experiment, InProcess, spaces
 from dovetail.client.results import Results
@@ -210,7 +211,7 @@ def test_several_experiments_in_one_event_loop() -> None:
         InProcess([ConnectFour], [Random]) as one,
         InProcess([ConnectFour], [Random]) as other,
     ):
-        found = asyncio.run(both())
+        found = loops.run(both())
     assert [len(each) for each in found] == [60, 3]
     assert finished == ["short", "long"]
     assert [each.seed for each in found[0][:3]] == [each.seed for each in found[1]]

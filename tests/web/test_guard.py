@@ -3,7 +3,6 @@ wrong password costs."""
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import threading
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from starlette.testclient import TestClient
+from tests import loops
 
 from dovetail_bridges.connection_limits import Doors, network
 from dovetail_experiments.arena.store import FILE, ArenaStore
@@ -317,5 +317,5 @@ def test_a_visitor_who_leaves_in_the_middle_of_a_form_is_no_fault_of_the_page() 
     async def asked() -> None:
         await app(scope, receive, send)
 
-    asyncio.run(asked())
+    loops.run(asked())
     assert said[0]["status"] == 400

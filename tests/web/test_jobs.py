@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 from starlette.testclient import TestClient
+from tests import loops
 
 from dovetail.client.client import Experiment
 from dovetail.peer.agents.agent import Decision, Seat
@@ -169,7 +170,7 @@ def test_many_who_wait_for_an_agent_leave_threads_to_others(page: Page) -> None:
             over.set()
         await asyncio.gather(*asked)
 
-    asyncio.run(play())
+    loops.run(play())
     assert served == [chair] * 40
 
 

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
+from tests import loops
 
 from dovetail.protocol import messages as m
 from dovetail_web.app import application
@@ -104,7 +105,7 @@ def test_two_pictures_are_drawn_at_once_and_others_wait(monkeypatch: pytest.Monk
         async with httpx.AsyncClient(transport=transport, base_url=HOST) as client:
             return await asyncio.gather(*(client.get("/game/7/turn/0.png") for _ in range(4)))
 
-    assert [each.content for each in asyncio.run(ask())] == [b"drawn"] * 4
+    assert [each.content for each in loops.run(ask())] == [b"drawn"] * 4
     assert max(most) == 2
 
 
