@@ -7,13 +7,13 @@ import multiprocessing
 import random
 import re
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from importlib.metadata import PackageNotFoundError, version
 from multiprocessing.connection import Connection
 from pathlib import Path
-from sys import stderr
 from typing import Any
 
 from msgspec import Struct
@@ -169,19 +169,25 @@ def _said(space: Any, observation: Any) -> list[str]:
     return BRACKETED.findall(observation) or ["[0]", "[1]", "[2]", "[3]"]
 
 
+def _limit(seconds: float) -> None:
+    """End this process after that much processor time, where the system can; 0 for no limit."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
 def _serve(link: Connection, seconds: float) -> None:
     """Play the requested games until the other end closes, or one takes too much time."""
-    with suppress(EOFError, KeyboardInterrupt), redirect_stdout(stderr):
+    with suppress(EOFError, KeyboardInterrupt), redirect_stdout(sys.stderr):
         while True:
             bridge, options = link.recv()
             begun = time.process_time()
-            signal.setitimer(signal.ITIMER_PROF, seconds)  # ends this process
+            _limit(seconds)
             try:
                 play(bridge, options)
                 problem = ""
             except Exception as error:
                 problem = one_line(error) or type(error).__name__
-            signal.setitimer(signal.ITIMER_PROF, 0.0)
+            _limit(0.0)
             link.send((problem, time.process_time() - begun))
 
 
@@ -220,7 +226,7 @@ def run(
         except (EOFError, OSError):
             worker.join()
             problem, took = "its process ended", time.monotonic() - begun
-            if worker.exitcode == -signal.SIGPROF:
+            if sys.platform != "win32" and worker.exitcode == -signal.SIGPROF:
                 problem, took = f"not over after {seconds:g} s of processor time", seconds
         if answer is None:
             worker.kill()
