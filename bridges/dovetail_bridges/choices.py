@@ -100,10 +100,10 @@ def about(spec: m.Spec, seat: int) -> list[str]:
     """Return lines that describe the game."""
     lines = [
         f"Game: {spec.name}.",
-        f"Seats: {spec.seats}, numbered from 0; yours is {seat}.",
+        f"Players: {spec.seats}; you are player {seat + 1}.",
     ]
     if not spec.perfect_information:
-        lines.append("The other seats know things that you do not see.")
+        lines.append("The other players know things that you do not see.")
     if spec.chance:
         lines.append("Chance plays a part.")
     if spec.reward_range is not None:

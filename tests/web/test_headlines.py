@@ -41,7 +41,7 @@ def test_an_evaluation_names_its_best_agent_after_the_most_learning() -> None:
     ]
     (said,) = of_evaluations(rows)
     assert said == (
-        "test: td won 80% (70%..90%) in seat 0 and 60% in seat 1, after 1,000 learning episodes."
+        "test: td won 80% (70%..90%) as player 1 and 60% as player 2, after 1,000 learning episodes."
     )
     assert list(of_evaluations([stage("td", 0, 0, **{"return": 5.0})])) == [
         "test: td had a mean return of 5."

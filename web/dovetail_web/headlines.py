@@ -54,7 +54,7 @@ def of_evaluations(stages: Sequence[Row]) -> Iterator[str]:
         best = max(agents, key=lambda agent: math.fsum(e[key] for e in agents[agent]))
         mine = agents[best]
         parts = [
-            _estimate(each, key, share=scored) + f" in seat {each['seat']}" * (len(mine) > 1)
+            _estimate(each, key, share=scored) + f" as player {each['seat'] + 1}" * (len(mine) > 1)
             for each in mine
         ]
         verb = "won" if scored else "had a mean return of"

@@ -215,7 +215,7 @@ class Dominion(ArrayGame[Configuration]):
             mark = "*" if number == game.seat and not game.over else " "
             cards = f"{sum(player.counts())} cards, {player.turns} turns"
             lines.append(
-                f"{mark} seat {number}: {cards}; in play: {_names(_counts(player.in_play))}"
+                f"{mark} player {number + 1}: {cards}; in play: {_names(_counts(player.in_play))}"
             )
         if seat is not None:
             me = game.players[seat]
@@ -223,10 +223,10 @@ class Dominion(ArrayGame[Configuration]):
             lines.append(f"your discards: {_names(_counts(me.discard))}")
         if game.over:
             points = ", ".join(str(player.points()) for player in game.players)
-            lines.append(f"the game is over; points by seat: {points}")
+            lines.append(f"the game is over; points by player: {points}")
         else:
             lines.append(
-                f"{game.phase} phase of seat {game.seat}: {game.actions} actions, {game.buys} "
+                f"{game.phase} phase of player {game.seat + 1}: {game.actions} actions, {game.buys} "
                 f"buys, {game.coins} coins"
             )
             if seat == game.seat:

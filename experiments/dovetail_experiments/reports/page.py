@@ -322,7 +322,9 @@ def _frames(record: EpisodeRecord) -> Iterable[tuple[str, Xml.Element]]:
                 drawn = svg(scene)
             acted = ""
             if number:
-                acted = ", ".join(f"seat {seat}: {a}" for seat, a in record.actions[number - 1])
+                acted = ", ".join(
+                    f"player {seat + 1}: {a}" for seat, a in record.actions[number - 1]
+                )
             yield f"turn {number} {acted}".strip(), drawn
     except Exception:  # environment of another version: the rest of the page is still right
         return

@@ -28,7 +28,7 @@ function nameOf(scene, part) {
   const what = on.map((piece) => {
     const owned = typeof piece.owner === "number";
     const seat = owned
-      ? (scene.seats?.[piece.owner ?? 0]?.name ?? `seat ${(piece.owner ?? 0) + 1}`)
+      ? (scene.seats?.[piece.owner ?? 0]?.name ?? `player ${(piece.owner ?? 0) + 1}`)
       : "";
     return [seat, piece.kind, piece.text].filter(Boolean).join(" ");
   });
@@ -514,7 +514,7 @@ class Pointing {
       part[0] === "c" ? (scene.pieces ?? []).find((each) => each.cell === n) : undefined;
     const owner = piece?.owner ?? (part[0] === "k" ? scene.cards?.[n].owner : undefined);
     if (typeof owner === "number" && owner !== hooks.seat) {
-      const whose = hooks.names?.[owner] ?? `seat ${owner + 1}`;
+      const whose = hooks.names?.[owner] ?? `player ${owner + 1}`;
       return `${what}, belongs to ${whose}, not to you. Choose a marked place${back}.`;
     }
     if (picked.length && this.choices.some(({ path }) => path[0] === part)) {

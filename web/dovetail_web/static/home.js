@@ -25,7 +25,7 @@ const title = (game) => titles.get(game) ?? titled(game);
 function said(game, position) {
   if (!game.over) return `turn ${position.turn}`;
   const end = { ...position, ...game.result, outcome: game.result?.outcome ?? position.outcome };
-  const [{ text }, how] = ending(end, (seat) => game.agents[seat] ?? `seat ${seat + 1}`);
+  const [{ text }, how] = ending(end, (seat) => game.agents[seat] ?? `player ${seat + 1}`);
   return [text, how, position.scene?.reason].filter(Boolean).join(". ") || "over";
 }
 

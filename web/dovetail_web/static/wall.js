@@ -26,7 +26,7 @@ export function table(target, heads, rows) {
 function over(game, position) {
   if (!game.over) return "";
   const end = { ...position, ...game.result, outcome: game.result?.outcome ?? position.outcome };
-  const [{ text }, how] = ending(end, (seat) => game.agents[seat] ?? `seat ${seat + 1}`);
+  const [{ text }, how] = ending(end, (seat) => game.agents[seat] ?? `player ${seat + 1}`);
   return `. ${[text, how].filter(Boolean).join(". ") || "Over"}.`;
 }
 
