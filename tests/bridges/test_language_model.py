@@ -128,7 +128,7 @@ def test_a_good_model_plays_and_its_transcript_says_how() -> None:
     assert server.headers[0]["Authorization"] == "Bearer secret"
     system, user = (each["content"] for each in request["messages"])
     assert "Three in a row win." in system
-    assert "yours is 0" in system
+    assert "you are player 1" in system
     assert "\n0: (mark 1 1)\n" in user
     assert "secret" not in json.dumps(transcripts)
     assert not any("fallback" in each for each in transcripts[0]["decisions"])

@@ -110,7 +110,7 @@ def test_what_is_refused_and_what_the_model_is_told() -> None:
         assert tools["act"].input_schema["required"] == ["action", "turn"]
         rules = await fine(client, "rules")
         assert rules["game"] == "connect_four"
-        assert "yours is 0" in rules["about"][1]
+        assert "you are player 1" in rules["about"][1]
         assert "the disc falls to its lowest" in rules["rules"]
         seen = await fine(client, "observe")
         assert seen["your_turn"]

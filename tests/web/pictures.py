@@ -54,7 +54,7 @@ for name, kind, more in (
     ("mcts", "mcts", "parameters = { simulations = 100 }"),
 ):
     ARENA += f'[[ladders.baselines]]\nname = "{name}"\ntype = "{kind}"\n{more}\n'
-MANY = "^[1-9][0-9]"
+MANY = "[0-9]{2} matches"
 SWEEP = "connect_four_sweep"
 CLICK = """(each) => {
   const box = each.getBoundingClientRect(), page = document.getElementById("game");
@@ -191,7 +191,7 @@ def arena(browser: Any) -> None:
             page.set_default_timeout(120_000)
             page.goto(f"{said.split()[-1]}arena/hall")
             # The agents have played often enough for their intervals to say something.
-            page.wait_for_selector(f"#about:text-matches('{MANY} units')")
+            page.wait_for_selector(f"#about:text-matches('{MANY}')")
             page.wait_for_selector("#games .piece")
             page.screenshot(path=str(IMAGES / "arena_wall.png"))
 

@@ -28,6 +28,14 @@ openings = 1
 [[ladders.baselines]]
 name = "random"
 type = "random"
+
+[[ladders]]
+name = "quiet"
+game = "connect_four"
+
+[[ladders.baselines]]
+name = "random"
+type = "random"
 """
 FAULTY = """
 from dovetail import Agent
@@ -142,5 +150,29 @@ def test_axe_finds_nothing_in_the_arena(
         page.wait_for_selector("input[name=token]")
         enter(operator)
         look("operator", "#archive")
+    finally:
+        context.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_hall_shows_all_ladders_in_turn(chromium: Any, course: tuple[str, str, str, int]) -> None:
+    context = chromium.new_context(viewport={"width": 1920, "height": 1080})
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    try:
+        page.clock.install()
+        page.goto(f"{course[0]}arena/hall")
+        for shown in ("#ladder:has-text('four')", "#leaders td", "#games .piece", "#results li"):
+            page.wait_for_selector(shown)
+        assert "matches" in page.inner_text("#about")
+        height, size = page.evaluate(
+            """() => [document.documentElement.scrollHeight,
+                parseFloat(getComputedStyle(document.querySelector("#leaders .who")).fontSize)]"""
+        )
+        assert height <= 1080
+        assert size >= 36, "it is read from the last row"
+        page.clock.fast_forward(30_000)
+        page.wait_for_selector("#ladder:has-text('quiet')")
     finally:
         context.close()

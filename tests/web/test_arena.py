@@ -111,7 +111,7 @@ def test_ladders_and_agents(arena: tuple[TestClient, ArenaStore, dict[str, str]]
     assert [(row["name"], row["units"]) for row in rows] == [("random", 4), (f"alice/{NAME}", 4)]
     store.season("next")
     assert "Season next" in client.get("/arena/four").text
-    assert '"across":"units played"' in client.get(f"/arena/four/{number}?season=1").text
+    assert '"across":"matches played"' in client.get(f"/arena/four/{number}?season=1").text
     for path in ("/arena/x", "/arena/four/99", "/arena?season=y", "/play"):
         assert client.get(path).status_code == 404
 
@@ -288,7 +288,7 @@ def test_the_operator_administers(arena: tuple[TestClient, ArenaStore, dict[str,
     assert "There is no entrant or program &#39;x/&lt;i&gt;&#39;" in failed.text
     assert do("note", "alice", "power failure").status_code == 200
     assert do("final").status_code == 200
-    assert "is being played (units left: 1)" in client.get("/arena").text
+    assert "is being played (matches left: 1)" in client.get("/arena").text
     assert do("final").status_code == 400
     assert do("season", text="spring").status_code == 200
     assert do("season", text="spring").status_code == 400
@@ -470,7 +470,7 @@ def test_an_agents_page_shows_its_rating_with_axes(
     client, store, _ = arena
     number = next(each.id for each in store.players("four").values())
     text = client.get(f"/arena/four/{number}").text
-    assert '"across":"units played"' in text
+    assert '"across":"matches played"' in text
     for name in re.findall(r'src="([^"]+(?:plots|uPlot)[^"]*)"', text):
         assert client.get(name).status_code == 200, name
 

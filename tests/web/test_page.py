@@ -221,13 +221,33 @@ def test_the_first_minute(page: Any, url: str) -> None:
     assert page.title() == "Your turn: Connect Four · Dovetail"
     assert page.inner_text("#headline") == "Your turn"
     assert "easy" in page.inner_text("#seats")
+    page.click("#sound")  # from now on it sounds
+    assert page.get_attribute("#sound", "aria-pressed") == "true"
     play_on(page)
     assert page.inner_text("#headline") in ("You won", "mcts won", "Draw")
     assert re.search(r"Four in a row, \w\d to \w\d|The board is full", page.inner_text("#facts"))
 
 
+def test_without_scripts_a_line_says_what_is_needed(chromium: Any, url: str) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    try:
+        page = context.new_page()
+        for path in ("", "now", "play/connect_four"):
+            page.goto(url + path)
+            assert page.is_visible("noscript:has-text('This page needs JavaScript')"), path
+    finally:
+        context.close()
+
+
 def test_the_form_shows_the_agents_that_play_the_game(page: Any, url: str) -> None:
     page.goto(f"{url}play/connect_four")
+    assert page.locator(".mark-of").all_inner_texts() == ["Player 1", "Player 2"]
+    page.click("aside summary")
+    assert "Player 1 begins" in page.inner_text(".rules")
+    for width, height in ((1280, 800), (1000, 700), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        fit = page.eval_on_selector(".pic img", "(each) => getComputedStyle(each).objectFit")
+        assert fit == "contain", "the whole board is shown"
     offered = page.locator("select[name='seat.1'] option").all_inner_texts()
     assert "mcts" in offered
     assert not {"tetris-player", "dominion-money"} & set(offered)

@@ -176,11 +176,11 @@ def test_the_page_ends_while_someone_waits_for_an_agent(
         ({"clock": "-1"}, "The clock: give seconds"),
         (
             {"seat.1": "alpha-beta", "a.1.": "alpha-beta", "a.1.depth": "deep"},
-            "Seat 2, alpha-beta: Option depth: &#39;deep&#39; is not valid",
+            "Player 2, alpha-beta: Option depth: &#39;deep&#39; is not valid",
         ),
         ({"seat.1": "nobody <b>"}, "nobody &lt;b&gt;"),
-        ({"seat.0": ""}, "Choose who sits in the first seat"),
-        ({"seat.1": ""}, "This game has 2 seats; you have filled 1"),
+        ({"seat.0": ""}, "Choose who is player 1"),
+        ({"seat.1": ""}, "This game has 2 players; you have chosen 1"),
         ({"o.rows": "9" * 30}, "is not valid; give a whole number from 1 to 20"),
     ],
 )
@@ -223,6 +223,9 @@ def test_the_list_of_replays_names_who_won(tmp_path: Path) -> None:
     hub = Hub("tcp://127.0.0.1:9")  # never started
     with TestClient(application(hub, journal=tmp_path / "journal"), "http://127.0.0.1") as client:
         rows = client.get("/replay").text.split("<tr>")[2:]
+        for whose, count in (("Connect", 4), ("bOB", 4), ("carl", 0)):
+            assert client.get(f"/replay?of={whose}").text.count('href="/replay/') == count
+        assert "No recorded game has this name" in client.get("/replay?of=carl").text
     said = [re.findall("<td>([^<]*)</td>", row)[-1] for row in rows]
     assert said == ["Bob won", "Draw", "Bob won", "Ann won"]
     strong = [re.findall("<strong>(.*?)</strong>", row) for row in rows]

@@ -140,7 +140,7 @@ class Page:
         self._templates = Templates(
             loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape()
         )
-        self._templates.filters |= {"plot": _plot, "markdown": rules.html}
+        self._templates.filters |= {"plot": _plot, "markdown": rules.html, "ended": replays.ended}
         self._templates.globals |= {
             "static": self._static.address,
             "script": self._static.script,
@@ -390,16 +390,16 @@ class Page:
                     changed = forms.read(parameters, options)
                     found = opponents.opponent(offer["name"], level, fitting, changed)
                     if found is None:
-                        raise DovetailError(f"Seat {number + 1}: no such player is connected")
+                        raise DovetailError(f"Player {number + 1}: no such agent is connected")
                     seats.append(found)
                 elif who:
                     try:
                         chosen = forms.of_agent(agents.get(who, {}), given, number, who)
                     except DovetailError as error:
-                        raise DovetailError(f"Seat {number + 1}, {who}: {error}") from None
+                        raise DovetailError(f"Player {number + 1}, {who}: {error}") from None
                     seats.append(Sitter("agent", who[:LONGEST_NAME], chosen))
             if not seats:
-                raise DovetailError("Choose who sits in the first seat")
+                raise DovetailError("Choose who is player 1")
             plan = Plan(
                 offer["name"],
                 forms.read(parameters, options, len(seats)),
@@ -413,7 +413,7 @@ class Page:
             counts = offer.get("seats") or [len(seats)]
             if len(seats) not in counts:
                 known = " or ".join(map(str, counts))
-                raise DovetailError(f"This game has {known} seats; you have filled {len(seats)}")
+                raise DovetailError(f"This game has {known} players; you have chosen {len(seats)}")
             return await self._started(request, plan)
         except DovetailError as error:
             problem = _sentence(str(error)[:LONGEST_PROBLEM])
@@ -495,14 +495,15 @@ class Page:
 
     async def episodes(self, request: Request) -> Response:
         """Return the list of the journal's episodes."""
+        whose = request.query_params.get("of", "").strip()
         try:
             async with self._reading:
-                found = await asyncio.to_thread(replays.listed, self._records())
+                given = self._records(), self._title, whose
+                found = await asyncio.to_thread(replays.listed, *given)
         except (DovetailError, OSError) as error:
             raise HTTPException(500, f"The journal cannot be read: {error}") from None
-        for each in found:
-            each["title"] = self._title(each["environment"])
-        return self.shown(request, "replays", episodes=found, most=replays.MOST_LISTED)
+        most = replays.MOST_LISTED
+        return self.shown(request, "replays", episodes=found, most=most, whose=whose)
 
     async def replay(self, request: Request) -> Response:
         """Return the page of a recorded game."""

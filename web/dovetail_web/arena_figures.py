@@ -12,6 +12,7 @@ from dovetail_experiments.arena.games import FORFEITED
 from dovetail_experiments.arena.rows import FinishedUnit
 from dovetail_experiments.arena.standings import LadderTable, StandingsRow
 from dovetail_experiments.arena.store import LadderPlayer
+from dovetail_web.replays import ended
 
 COLUMN = 240
 """The width of a column of ratings, in pixels."""
@@ -19,16 +20,6 @@ MARGIN = 14
 """The minimum distance of a tick's text from its ends, in pixels."""
 TICKS = 5
 STEPS = (20, 50, 100, 200, 500, 1000, 2000, 5000)
-ENDS = {
-    "terminated": "played to the end",
-    "truncated": "cut short",
-    "timeout": "out of time",
-    "illegal-action": "illegal action",
-    "disconnected": "left",
-    "stalled": "no answer",
-    "forfeited": "not played",
-}
-"""Readable reasons for the end of a game; the others need no change."""
 SHORT = {
     "crashed": "crash",
     "timeout": "too late",
@@ -158,12 +149,12 @@ def games(
                 {
                     "unit": unit.id,
                     "number": game.number,
-                    "seat": seat + 1,
+                    "seat": seat,
                     "against": [players[p] for p in unit.players if p != player],
                     "score": game.returns[seat] if len(game.seating) == 1 else game.scores[seat],
                     "turns": game.turns,
                     "reason": game.reason,
-                    "end": ENDS.get(game.reason, game.reason),
+                    "end": ended(game.reason),
                     "fault": game.fault == place,
                     "message": game.message,
                     "replay": game.reason != FORFEITED,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,45 @@ from dovetail_web.tables import HINT, SHOWN
 
 MOST_LISTED = 500
 MOST_TURNS = 5000
+ENDS = {
+    "terminated": "played to the end",
+    "truncated": "cut short",
+    "timeout": "out of time",
+    "illegal-action": "illegal action",
+    "disconnected": "left",
+    "stalled": "no answer",
+    "forfeited": "not played",
+    "cancelled": "ended before its time",
+    "environment-failed": "the program of the game failed",
+}
+"""Readable reasons for the end of a game; the others need no change."""
 
 
-def listed(journal: Path) -> list[dict[str, Any]]:
-    """Return the newest episodes of a journal, newest first; raise as ``episodes`` does."""
+def ended(reason: str) -> str:
+    """Return how a game ended, for people.
+
+    >>> ended("illegal-action"), ended("crashed")
+    ('illegal action', 'crashed')
+    """
+    return ENDS.get(reason, reason)
+
+
+def listed(journal: Path, titled: Callable[[str], str], whose: str = "") -> list[dict[str, Any]]:
+    """Return the newest episodes of a journal, newest first; raise as ``episodes`` does.
+
+    Args:
+        journal: the journal.
+        titled: gives the title of an environment.
+        whose: a part of the title or of a player's name; only episodes with it are returned.
+    """
     found: list[dict[str, Any]] = []
     for number, record in episodes(journal):
         if record.label in (HINT, SHOWN, TRIED):
             continue
-        found.append(about(number, record))
+        title = titled(record.environment[:LONGEST_NAME])
+        if not any(whose.casefold() in each.casefold() for each in (title, *record.players)):
+            continue
+        found.append({**about(number, record), "title": title})
         if len(found) > 2 * MOST_LISTED:
             del found[:MOST_LISTED]
     return found[-MOST_LISTED:][::-1]

@@ -226,8 +226,8 @@ class Dominion(ArrayGame[Configuration]):
             lines.append(f"the game is over; points by player: {points}")
         else:
             lines.append(
-                f"{game.phase} phase of player {game.seat + 1}: {game.actions} actions, {game.buys} "
-                f"buys, {game.coins} coins"
+                f"{game.phase} phase of player {game.seat + 1}: "
+                f"{game.actions} actions, {game.buys} buys, {game.coins} coins"
             )
             if seat == game.seat:
                 lines.append(", ".join(f"{a}: {self._describe(a)}" for a in game.legal()))

@@ -137,7 +137,7 @@ def rating(name: str, ratings: Sequence[tuple[float, float]]) -> Chart:
     note = (
         "OpenSkill's mean, with two standard deviations around it; it only decides who meets whom."
     )
-    return Chart("Rating over time", "units played", "live rating", note, [line], tools=False)
+    return Chart("Rating over time", "matches played", "live rating", note, [line], tools=False)
 
 
 def profile(group: Sequence[TaskRow]) -> Chart:

@@ -138,7 +138,7 @@ function show(found) {
   standing = found;
   of("ladder").textContent = found.ladder;
   of("about").textContent =
-    `season ${found.season} · ${found.online} of ${found.agents} online · ${found.played} units`;
+    `season ${found.season} · ${found.online} of ${found.agents} online · ${found.played.toLocaleString("en")} matches`;
   of("ends").textContent = left(found.ends);
   of("none").hidden = found.rows.length > 0;
   of("ticks").replaceChildren(

@@ -1,6 +1,17 @@
 // The list of results: what each experiment found, which takes the server some seconds to read.
 import { made } from "./dom.js";
 
+for (const input of /** @type {NodeListOf<HTMLInputElement>} */ (
+  document.querySelectorAll(".sift")
+))
+  input.addEventListener("input", () => {
+    const words = input.value.toLowerCase().split(/\s+/);
+    for (const row of input.closest("section")?.querySelectorAll("tbody tr") ?? []) {
+      const text = row.textContent?.toLowerCase() ?? "";
+      /** @type {HTMLElement} */ (row).hidden = !words.every((word) => text.includes(word));
+    }
+  });
+
 /** Sentences as items of a list. @param {string[]} found */
 const items = (found) =>
   found.length

@@ -151,7 +151,7 @@ const YOU = "You";
 
 /** @param {State} state @param {number} seat */
 export function name(state, seat) {
-  const found = state.names[seat] ?? state.game?.agents?.[seat] ?? `seat ${seat + 1}`;
+  const found = state.names[seat] ?? state.game?.agents?.[seat] ?? `player ${seat + 1}`;
   return seat === state.own && /^Person \d+$/.test(found) ? YOU : found;
 }
 
@@ -248,7 +248,7 @@ export function bar(state, now) {
   const trouble = state.lost
     ? "The server does not answer"
     : state.broker
-      ? "The broker does not answer"
+      ? "No connection to the games"
       : "";
   if (trouble) {
     const hint = state.lost ? "Trying again; what you see may be old." : state.broker;

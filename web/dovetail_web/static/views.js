@@ -92,9 +92,14 @@ export function showMoves(state, scene, go) {
   const rows = moves(state);
   const columns = Math.max(state.names.length, state.game?.agents?.length ?? 0);
   const heads = Array.from({ length: columns }, (_, seat) => name(state, seat));
-  renew(of("columns"), [heads], () =>
-    columns > 2 ? [] : ["", ...heads].map((text) => made("span", { class: "clip" }, text)),
+  renew(of("columns"), [heads, scene?.seats, scene?.palette], () =>
+    columns > 2
+      ? []
+      : ["", ...heads].map((text, at) =>
+          made("span", { class: "clip" }, at ? sign(scene, at - 1) : null, text),
+        ),
   );
+  colour(of("columns"), scene);
   const log = of("log");
   log.className = columns === 1 ? "one" : columns > 2 ? "many" : "two";
   renew(log, [rows, heads, scene?.seats], () =>
