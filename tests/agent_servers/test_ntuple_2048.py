@@ -35,14 +35,34 @@ def test_tuples_are_lines_and_blocks() -> None:
 
 def test_values_and_updates_by_hand() -> None:
     places = np.array([[0, 1, -1, -1], [2, 3, 1, -1]])
-    tables = np.array([0, 1])
-    weights = np.zeros((2, 16**4), np.float32)
+    network = Layout(places, np.array([0, 1]), 16, (2, 16**4))
+    weights = network.zeros()
     tiles = np.array([3, 1, 0, 17])
-    kernels.update(tiles, places, tables, 16, weights, 0.5)
+    kernels.update(tiles, network.of(weights), 0.5)
     assert weights[0, 3 * 16 + 1] == 0.5
     assert weights[1, (0 * 16 + 15) * 16 + 1] == 0.5
     assert weights.sum() == 1.0
-    assert kernels.value(tiles, places, tables, 16, weights) == 1.0
+    assert kernels.value(tiles, network.of(weights)) == 1.0
+
+
+def test_a_stage_s_weights_are_those_of_the_stage_before_until_they_learn() -> None:
+    network = Layout(np.array([[0, 1]]), np.array([0]), 16, (3, 256), 3)
+    weights = network.zeros()
+
+    def value(*tiles: int) -> float:
+        return kernels.value(np.array(tiles), network.of(weights))
+
+    def update(step: float, *tiles: int) -> None:
+        kernels.update(np.array(tiles), network.of(weights), step)
+
+    update(1.0, 2, 1, 12)
+    assert value(2, 1, 12) == value(2, 1, 13) == value(2, 1, 17) == 1.0
+    update(0.5, 2, 1, 13)
+    assert [value(2, 1, tile) for tile in (12, 13, 14, 15)] == [1.0, 1.5, 1.5, 1.5]
+    update(0.25, 2, 1, 15)
+    update(4.0, 2, 1, 12)
+    assert [value(2, 1, tile) for tile in (12, 13, 14, 15)] == [5.0, 1.5, 1.75, 1.75]
+    assert weights[:, 2 * 16 + 1].tolist() == [5.0, 1.5, 1.75]
 
 
 @pytest.mark.parametrize("name", ["fives", "sixes"])
@@ -52,15 +72,13 @@ def test_symmetric_networks_value_all_images_of_a_board_alike(name: Any) -> None
     tiles = rng.integers(0, network.exponents, 16)
     weights = network.zeros()
     found = np.empty(len(network.tables), np.int64)
-    kernels.entries(tiles, network.places, network.exponents, found)
-    weights[network.tables, found] = rng.normal(size=len(found))
-    value = kernels.value(tiles, network.places, network.tables, network.exponents, weights)
+    kernels.entries(tiles, network.of(weights), found)
+    weights.ravel()[found] = rng.normal(size=len(found))
+    value = kernels.value(tiles, network.of(weights))
     assert value != 0
     assert len(images(4, 4)) == 8
     for image in images(4, 4):
-        turned = tiles[image]
-        other = kernels.value(turned, network.places, network.tables, network.exponents, weights)
-        assert other == pytest.approx(value)
+        assert kernels.value(tiles[image], network.of(weights)) == pytest.approx(value)
     with pytest.raises(DovetailError, match="for boards of 4 x 4, not 3 x 4"):
         layout(name, 3, 4)
 
@@ -302,12 +320,11 @@ def test_expectimax_is_the_textbook_s(plies: int) -> None:
         for table in range(network.shape[0])
         for entry in range(network.shape[1])
     }
-    arrays = (network.places, network.tables, network.exponents, weights)
     for _ in range(6):
         tiles = rng.integers(0, 5, 9) * (rng.random(9) < 0.7)
         tiles[rng.integers(9)] = 0
         board = tuple(tuple(row) for row in tiles.reshape(3, 3).tolist())
-        found = kernels.expected(tiles, plies, 3, 3, *arrays)
+        found = kernels.expected(tiles, plies, 3, 3, network.of(weights))
         assert found == pytest.approx(_expected(board, plies, slow.value), rel=1e-6)
 
 

@@ -10,7 +10,7 @@ import typer
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.game_2048 import saved
-from dovetail_agents.games.game_2048.networks import Name, layout
+from dovetail_agents.games.game_2048.networks import Name
 from dovetail_experiments.reports.output import write
 from dovetail_experiments.statistics import mean, wilson
 from dovetail_studies.game_2048.train import LearningRule, measure, train
@@ -31,6 +31,10 @@ def train_command(
         int | None,
         typer.Option(min=2, max=18, help="Tiles told apart; with 16 up to 32768."),
     ] = None,
+    stages: Annotated[
+        int,
+        typer.Option(min=1, max=4, help="Sets of weights by the largest tile, from 8192 on."),
+    ] = 1,
     games: Annotated[int, typer.Option(min=1, help="Number of training games.")] = 100_000,
     rate: Annotated[float, typer.Option(min=0, help="Learning rate of the network.")] = 1.0,
     coherent: Annotated[
@@ -47,10 +51,10 @@ def train_command(
     """Train a network and write it as a state that ntuple-2048 loads."""
     if not out.parent.is_dir():
         raise DovetailError(f"cannot write {out}: there is no folder {out.parent}")
-    found = layout(network, *SHAPE, exponents)
+    parameters = saved.NTupleParameters(network=network, exponents=exponents, stages=stages)
+    found = parameters.layout(*SHAPE)
     weights = found.zeros()
     weights += np.float32(first / len(found.tables))
-    parameters = saved.NTupleParameters(network=network, exponents=exponents)
 
     def done(played: int) -> None:
         if played == games or (save_every and played % save_every == 0):

@@ -50,33 +50,34 @@ def chunks(
     seed: int,
     rule: LearningRule,
     plies: int = 1,
+    first: int = 0,
+    errors: Array | None = None,
 ) -> Iterator[Array]:
     """Play games and learn from them, changing the weights in place.
+
+    Args:
+        network: its layout.
+        weights: where to begin; float32.
+        rows, columns: the size of the board.
+        games: the number after which the training has ended.
+        seed: of the games.
+        rule: how weights learn.
+        plies: the search depth in slides.
+        first: the number of games already played.
+        errors: float32, shape (2, weights): the sums of errors and of their absolute values so far,
+            changed in place; None for none yet.
 
     Yields:
         for up to ``CHUNK`` games at a time: score, largest exponent, moves; int64, shape (games,
         3).
     """
-    sums = np.zeros(network.shape if rule.coherent else (0, 0), np.float32)
-    sizes = np.zeros_like(sums)
-    for first in range(0, games, CHUNK):
-        count = min(CHUNK, games - first)
+    if errors is None:
+        errors = np.zeros((2, weights.size if rule.coherent else 0), np.float32)
+    for begun in range(first, games, CHUNK):
+        count = min(CHUNK, games - begun)
         out = np.zeros((count, 3), np.int64)
-        kernels.play(
-            seeds(seed, first, count),
-            rows,
-            columns,
-            network.places,
-            network.tables,
-            network.exponents,
-            weights,
-            plies,
-            rule.rate,
-            rule.coherent,
-            sums,
-            sizes,
-            out,
-        )
+        given = seeds(seed, begun, count), rows, columns, network.of(weights), plies
+        kernels.play(*given, rule.rate, rule.coherent, errors[0], errors[1], out)
         yield out
 
 

@@ -16,7 +16,6 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Mode
 from dovetail.protocol.spaces import Box
 from dovetail_agents.games.game_2048 import kernels
-from dovetail_agents.games.game_2048.networks import layout
 from dovetail_agents.games.game_2048.saved import NTupleParameters, dump, parse
 
 Array = NDArray[Any]
@@ -70,16 +69,15 @@ class NTuple2048(VectorAgent[NTupleParameters]):
             return
         if self.shape is not None:
             raise DovetailError(f"this ntuple-2048 has learned boards of {self.shape}, not {shape}")
-        self.network = layout(self.parameters.network, *shape, self.parameters.exponents)
+        self.network = self.parameters.layout(*shape)
         self.weights: Array = self.network.zeros()
         self.shape = shape
 
     @property
-    def _board(self) -> tuple[int, int, Array, Array, int, Array]:
+    def _board(self) -> tuple[int, int, kernels.Network]:
         """Board and network, as arguments for the kernels."""
         assert self.shape is not None
-        found = self.network
-        return *self.shape, found.places, found.tables, found.exponents, self.weights
+        return *self.shape, self.network.of(self.weights)
 
     @property
     def _squares(self) -> int:
@@ -127,7 +125,7 @@ class NTuple2048(VectorAgent[NTupleParameters]):
 
     def _learn(self, last: Array | None, target: float) -> None:
         if last is not None:
-            kernels.learn(last, target, self.parameters.learning_rate, *self._board[2:])
+            kernels.learn(last, target, self.parameters.learning_rate, self._board[2])
 
     # -- many boards at once -----------------------------------------------------------------------
 
@@ -142,8 +140,9 @@ class NTuple2048(VectorAgent[NTupleParameters]):
         actions: Array = np.empty(len(boards), np.int64)
         learning = rows.mode == "learn"
         rate, plies = self.parameters.learning_rate, self._plies(rows.mode)
-        rest = plies, rate, learning, memory.last, memory.waiting, actions
-        kernels.decide(rows.slots, boards, rows.legal[:, 0], *self._board, *rest)
+        given = rows.slots, boards, rows.legal[:, 0], *self._board
+        kept = memory.last, memory.waiting, actions
+        kernels.decide(*given, plies, rate, learning, *kept)
         return actions
 
     def end_rows(self, ends: Ends, memory: _Slots) -> None:

@@ -5,7 +5,7 @@ Boards hold the tiles' exponents, int64, square by square from the top left; 0 i
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,39 @@ from dovetail_games.game_2048.kernels import put, slide
 Array = NDArray[Any]
 
 
+FIRST_STAGE = 13
+"""The exponent of the tile that begins the second stage: 8192."""
+
+
+class Network(NamedTuple):
+    """A network of one board size and its weights."""
+
+    places: Array
+    """int64, shape (looks, longest tuple), as in ``networks.Layout``."""
+    tables: Array
+    """int64, shape (looks,), the first weight of each look's table in the first stage."""
+    exponents: int
+    """Number of tile exponents distinguished."""
+    stages: int
+    """Number of stages; boards of one stage have weights of their own."""
+    size: int
+    """Number of weights of a stage."""
+    weights: Array
+    """float32, of all stages."""
+
+
+@njit(cache=True, nogil=True)
+def _stage(tiles: Array, network: Network) -> int:
+    """Return the first weight of a board's stage, which is that of its largest tile."""
+    if network.stages == 1:
+        return 0
+    stage = min(max(tiles.max() - FIRST_STAGE + 1, 0), network.stages - 1)
+    return int(stage * network.size)
+
+
 @njit(cache=True, nogil=True)
 def _entry(tiles: Array, places: Array, look: int, exponents: int) -> int:
-    """Return the entry that a look reads."""
+    """Return the entry of its table that a look reads."""
     entry = 0
     for at in range(places.shape[1]):
         square = places[look, at]
@@ -29,41 +59,47 @@ def _entry(tiles: Array, places: Array, look: int, exponents: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def entries(tiles: Array, places: Array, exponents: int, out: Array) -> None:
-    """Write the entry that each look of a network reads: int64, shape (looks,)."""
-    for look in range(places.shape[0]):
-        out[look] = _entry(tiles, places, look, exponents)
+def entries(tiles: Array, network: Network, out: Array) -> None:
+    """Write the weight that each look reads: int64, shape (looks,)."""
+    places, tables, exponents = network.places, network.tables, network.exponents
+    stage = _stage(tiles, network)
+    for look in range(out.shape[0]):
+        out[look] = stage + tables[look] + _entry(tiles, places, look, exponents)
 
 
 @njit(cache=True, nogil=True)
-def read(found: Array, tables: Array, weights: Array) -> float:
+def _weight(weights: Array, size: int, entry: int) -> float:
+    """Return a weight; before it learns, it is that of the stage before."""
+    while weights[entry] == 0 and entry >= size:
+        entry -= size
+    return float(weights[entry])
+
+
+@njit(cache=True, nogil=True)
+def read(found: Array, network: Network) -> float:
     """Return the sum of the weights at these entries."""
+    weights, size = network.weights, network.size
     total = 0.0
     for look in range(found.shape[0]):
-        total += weights[tables[look], found[look]]
+        total += _weight(weights, size, found[look])
     return total
 
 
 @njit(cache=True, nogil=True)
-def value(tiles: Array, places: Array, tables: Array, exponents: int, weights: Array) -> float:
-    """Return the network's value of a board; arguments as in ``networks.Layout``."""
+def value(tiles: Array, network: Network) -> float:
+    """Return the network's value of a board."""
+    places, tables, exponents = network.places, network.tables, network.exponents
+    weights, size = network.weights, network.size
+    stage = _stage(tiles, network)
     total = 0.0
     for look in range(places.shape[0]):
-        total += weights[tables[look], _entry(tiles, places, look, exponents)]
+        entry = stage + tables[look] + _entry(tiles, places, look, exponents)
+        total += _weight(weights, size, entry) if stage else weights[entry]
     return total
 
 
 @njit(cache=True, nogil=True)
-def expected(
-    tiles: Array,
-    plies: int,
-    rows: int,
-    columns: int,
-    places: Array,
-    tables: Array,
-    exponents: int,
-    weights: Array,
-) -> float:
+def expected(tiles: Array, plies: int, rows: int, columns: int, network: Network) -> float:
     """Return the expectimax value of a board after a slide.
 
     Each possible new tile (2 with probability 0.9, otherwise 4) is answered by the best slide;
@@ -72,10 +108,10 @@ def expected(
     Args:
         tiles: the board, with a free square.
         plies: the number of slides, including the one before the board; with 1, ``value``.
-        rows, columns, places, tables, exponents, weights: see ``best_move``.
+        rows, columns, network: see ``best_move``.
     """
     if plies <= 1:
-        return value(tiles, places, tables, exponents, weights)
+        return value(tiles, network)
     board = tiles.copy()
     after = np.empty_like(tiles)
     total = 0.0
@@ -91,9 +127,7 @@ def expected(
                 reward = slide(board, rows, columns, move, after)
                 if reward < 0:
                     continue
-                worth = reward + expected(
-                    after, plies - 1, rows, columns, places, tables, exponents, weights
-                )
+                worth = reward + expected(after, plies - 1, rows, columns, network)
                 if stuck or worth > best:
                     best, stuck = worth, False
             total += best * (0.9 if tile == 1 else 0.1)
@@ -102,14 +136,19 @@ def expected(
 
 
 @njit(cache=True, nogil=True)
-def update(
-    tiles: Array, places: Array, tables: Array, exponents: int, weights: Array, step: float
-) -> None:
+def update(tiles: Array, network: Network, step: float) -> None:
     """Add a step to the weight that each look at a board reads."""
-    found = np.empty(places.shape[0], np.int64)
-    entries(tiles, places, exponents, found)
+    found = np.empty(network.places.shape[0], np.int64)
+    entries(tiles, network, found)
+    _add(found, network, step)
+
+
+@njit(cache=True, nogil=True)
+def _add(found: Array, network: Network, step: float) -> None:
+    weights, size = network.weights, network.size
     for look in range(found.shape[0]):
-        weights[tables[look], found[look]] += np.float32(step)
+        entry = found[look]
+        weights[entry] = np.float32(_weight(weights, size, entry)) + np.float32(step)
 
 
 @njit(cache=True, nogil=True)
@@ -118,10 +157,7 @@ def best_move(
     legal: int,
     rows: int,
     columns: int,
-    places: Array,
-    tables: Array,
-    exponents: int,
-    weights: Array,
+    network: Network,
     plies: int,
     best: Array,
     values: Array,
@@ -134,8 +170,7 @@ def best_move(
         tiles: the board.
         legal: the legal moves as bits.
         rows, columns: the size of the board.
-        places, tables, exponents: as in ``networks.Layout``.
-        weights: float32, with the layout's shape.
+        network: see ``Network``.
         plies: see ``expected``.
         best: written, the board after that move.
         values: float64, shape (4,): written, reward plus value of each move, NaN for illegal ones.
@@ -149,9 +184,7 @@ def best_move(
         reward = slide(tiles, rows, columns, move, candidate)
         if reward < 0:
             continue
-        values[move] = reward + expected(
-            candidate, plies, rows, columns, places, tables, exponents, weights
-        )
+        values[move] = reward + expected(candidate, plies, rows, columns, network)
         if chosen < 0 or values[move] > values[chosen]:
             chosen = move
             for square in range(best.shape[0]):
@@ -160,19 +193,10 @@ def best_move(
 
 
 @njit(cache=True, nogil=True)
-def learn(
-    tiles: Array,
-    target: float,
-    rate: float,
-    places: Array,
-    tables: Array,
-    exponents: int,
-    weights: Array,
-) -> None:
+def learn(tiles: Array, target: float, rate: float, network: Network) -> None:
     """Move a board's value towards a target, by the share ``rate``."""
-    error = target - value(tiles, places, tables, exponents, weights)
-    step = rate * error / places.shape[0]
-    update(tiles, places, tables, exponents, weights, step)
+    error = target - value(tiles, network)
+    update(tiles, network, rate * error / network.places.shape[0])
 
 
 @njit(cache=True, nogil=True)
@@ -182,10 +206,7 @@ def decide(
     legal: Array,
     rows: int,
     columns: int,
-    places: Array,
-    tables: Array,
-    exponents: int,
-    weights: Array,
+    network: Network,
     plies: int,
     rate: float,
     learning: bool,
@@ -200,7 +221,7 @@ def decide(
         slots: int32, the slot of each board.
         boards: int64, shape (boards, squares).
         legal: uint8, shape (boards,), the legal moves as bits.
-        rows, columns, places, tables, exponents, weights, plies: see ``best_move``.
+        rows, columns, network, plies: see ``best_move``.
         rate: see ``learn``.
         learning: whether to learn, and to record the choice.
         last: int64, by slot: the board after its last move.
@@ -211,23 +232,11 @@ def decide(
     best = np.empty(boards.shape[1], np.int64)
     for k in range(slots.shape[0]):
         slot = slots[k]
-        chosen = best_move(
-            boards[k],
-            legal[k],
-            rows,
-            columns,
-            places,
-            tables,
-            exponents,
-            weights,
-            plies,
-            best,
-            values,
-        )
+        chosen = best_move(boards[k], legal[k], rows, columns, network, plies, best, values)
         actions[k] = chosen
         if learning and chosen >= 0:
             if waiting[slot]:
-                learn(last[slot], values[chosen], rate, places, tables, exponents, weights)
+                learn(last[slot], values[chosen], rate, network)
             for square in range(best.shape[0]):
                 last[slot, square] = best[square]
             waiting[slot] = True
@@ -244,16 +253,16 @@ def appear(tiles: Array, state: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _coherent(
-    found: Array, tables: Array, weights: Array, sums: Array, sizes: Array, step: float
-) -> None:
+def _coherent(found: Array, network: Network, sums: Array, sizes: Array, step: float) -> None:
+    weights = network.weights
     for look in range(found.shape[0]):
-        table, entry = tables[look], found[look]
-        size = sizes[table, entry]
-        rate = abs(sums[table, entry]) / size if size > 0 else 1.0
-        weights[table, entry] += np.float32(rate * step)
-        sums[table, entry] += np.float32(step)
-        sizes[table, entry] += np.float32(abs(step))
+        entry = found[look]
+        size = sizes[entry]
+        rate = abs(sums[entry]) / size if size > 0 else 1.0
+        old = _weight(weights, network.size, entry)
+        weights[entry] = np.float32(old) + np.float32(rate * step)
+        sums[entry] += np.float32(step)
+        sizes[entry] += np.float32(abs(step))
 
 
 @njit(cache=True, nogil=True)
@@ -261,10 +270,7 @@ def play(
     seeds: Array,
     rows: int,
     columns: int,
-    places: Array,
-    tables: Array,
-    exponents: int,
-    weights: Array,
+    network: Network,
     plies: int,
     rate: float,
     coherent: bool,
@@ -282,16 +288,15 @@ def play(
     Args:
         seeds: uint64, one for each game.
         rows, columns: the size of the board.
-        places, tables, exponents: as in ``networks.Layout``.
-        weights: float32, with the layout's shape; unchanged if ``rate`` is 0.
+        network: its weights are unchanged if ``rate`` is 0.
         plies: see ``expected``.
         rate: the learning rate of the whole network, divided evenly among the looks.
         coherent: whether each weight has its own rate.
-        sums, sizes: float32, shaped like the weights, or (0, 0) if not coherent: the sums of errors
+        sums, sizes: float32, shaped like the weights, or empty if not coherent: the sums of errors
             and of their absolute values.
         out: int64, shape (games, 3): score, largest exponent, moves.
     """
-    looks = places.shape[0]
+    looks = network.places.shape[0]
     squares = rows * columns
     tiles = np.zeros(squares, np.int64)
     candidate = np.zeros(squares, np.int64)
@@ -314,13 +319,11 @@ def play(
                 reward = slide(tiles, rows, columns, move, candidate)
                 if reward < 0:
                     continue
-                entries(candidate, places, exponents, found)
+                entries(candidate, network, found)
                 if plies > 1:
-                    promised = reward + expected(
-                        candidate, plies, rows, columns, places, tables, exponents, weights
-                    )
+                    promised = reward + expected(candidate, plies, rows, columns, network)
                 else:
-                    promised = reward + read(found, tables, weights)
+                    promised = reward + read(found, network)
                 if gain < 0 or promised > worth:
                     gain, worth = reward, promised
                     best[:] = candidate
@@ -328,12 +331,11 @@ def play(
             if gain < 0:
                 worth = 0.0
             if moves and rate > 0:
-                step = rate * (worth - read(last, tables, weights)) / looks
+                step = rate * (worth - read(last, network)) / looks
                 if coherent:
-                    _coherent(last, tables, weights, sums, sizes, step)
+                    _coherent(last, network, sums, sizes, step)
                 else:
-                    for look in range(looks):
-                        weights[tables[look], last[look]] += np.float32(step)
+                    _add(last, network, step)
             if gain < 0:
                 break
             last[:] = chosen

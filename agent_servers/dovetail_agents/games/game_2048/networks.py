@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.protocol.errors import DovetailError
+from dovetail_agents.games.game_2048.kernels import Network
 
 Name = Literal["lines", "fives", "sixes"]
 Array = NDArray[Any]
@@ -86,14 +87,25 @@ class Layout:
     exponents: int
     """Number of tile exponents distinguished."""
     shape: tuple[int, int]
-    """Shape of the weights: tables, entries."""
+    """Shape of the weights: tables of all stages, entries."""
+    stages: int = 1
+    """Number of stages; see ``kernels.Network``."""
 
     def zeros(self) -> Array:
         """Return zero weights: float32, of ``shape``."""
         return np.zeros(self.shape, np.float32)
 
+    def of(self, weights: Array) -> Network:
+        """Return the network with these weights, which it shares."""
+        tables, entries = self.shape
+        size = tables // self.stages * entries
+        rest = self.exponents, self.stages, size, weights.reshape(-1)
+        return Network(self.places, self.tables * entries, *rest)
 
-def layout(name: Name, rows: int, columns: int, exponents: int | None = None) -> Layout:
+
+def layout(
+    name: Name, rows: int, columns: int, exponents: int | None = None, stages: int = 1
+) -> Layout:
     """Return a network for a board.
 
     Args:
@@ -101,6 +113,7 @@ def layout(name: Name, rows: int, columns: int, exponents: int | None = None) ->
         rows, columns: the size of the board.
         exponents: the number of tile exponents distinguished, including the free square; None for
             ``EXPONENTS``.
+        stages: the number of stages.
 
     Raises:
         DovetailError: ``fives`` and ``sixes`` need a board of 4 x 4.
@@ -125,6 +138,5 @@ def layout(name: Name, rows: int, columns: int, exponents: int | None = None) ->
     for look, squares in enumerate(found):
         places[look, : len(squares)] = squares
     exponents = exponents or EXPONENTS[name]
-    return Layout(
-        places, np.array(tables, np.int64), exponents, (max(tables) + 1, exponents**longest)
-    )
+    shape = stages * (max(tables) + 1), exponents**longest
+    return Layout(places, np.array(tables, np.int64), exponents, shape, stages)

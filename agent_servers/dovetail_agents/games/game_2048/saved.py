@@ -37,6 +37,16 @@ class NTupleParameters(Struct, frozen=True, forbid_unknown_fields=True):
             "given, 16 for lines, 14 for fives and 15 for sixes",
         ),
     ] = None
+    stages: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=4,
+            description="Sets of weights, by the largest tile of the board: one below 8192, and "
+            "others from 8192, 16384 and 32768 on, each of which begins with the values of the one "
+            "before",
+        ),
+    ] = 1
     plies: Annotated[
         int,
         Meta(
@@ -46,6 +56,10 @@ class NTupleParameters(Struct, frozen=True, forbid_unknown_fields=True):
             "network's value",
         ),
     ] = 1
+
+    def layout(self, rows: int, columns: int) -> Layout:
+        """Return the network for a board."""
+        return layout(self.network, rows, columns, self.exponents, self.stages)
 
 
 class _Settings(Struct, forbid_unknown_fields=True):
@@ -86,7 +100,7 @@ def parse(
         raise wrong("ntuple-2048", f"a board of {found.shape}")
     shape = (found.shape[0], found.shape[1])
     try:
-        network = layout(saved.parameters.network, *shape, saved.parameters.exponents)
+        network = saved.parameters.layout(*shape)
     except DovetailError as error:
         raise wrong("ntuple-2048", str(error)) from None
     return (
