@@ -196,6 +196,8 @@ class Row:
     """True if the study states how much it ran; if not, the size ``study`` is our choice."""
     shares: str = ""
     """The row that owns the pieces of work, if several tables rest on them."""
+    rests_on: tuple[str, str] | None = None
+    """The study and row whose results of the study's size it reads, if any."""
 
     @property
     def runs(self) -> bool:
@@ -254,6 +256,7 @@ class _DeclaredRow(Struct, forbid_unknown_fields=True):
     missing: str = ""
     sized: bool = True
     shares: str = ""
+    rests_on: tuple[str, str] | None = None
     sizes_of: str = ""
     """The earlier row with the same sizes."""
     sizes: dict[SizeName, Size] = {}
@@ -280,7 +283,7 @@ def declared(name: str, code: Mapping[str, Code]) -> Study:
     for row in found.rows:
         units, work, draw = code.get(row.key, (None, None, None))
         sizes = own[row.sizes_of].sizes if row.sizes_of else row.sizes
-        about = (row.missing, row.sized, row.shares)
+        about = (row.missing, row.sized, row.shares, row.rests_on)
         made.append(Row(row.key, row.title, row.printed, sizes, units, work, draw, *about))
     return Study(name, found.title, made, found.text)
 

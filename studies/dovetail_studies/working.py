@@ -51,6 +51,16 @@ def kept_states(folder: Path, name: str, row: Row, size: SizeName) -> Member:
     return Member(folder / f"{name}.zip", f"{row.shares or row.key}.{size}")
 
 
+def unmet(row: Row, out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
+    """Return the command that makes the results that a row reads, if they are not here; else ''."""
+    if row.rests_on is None:
+        return ""
+    name, key = row.rests_on
+    other = study(name).row(key)
+    places = kept_file(kept, name, other, "study"), file(out, name, other, "study")
+    return "" if any(each.is_file() for each in places) else f"dovetail study {name} {key}"
+
+
 def pick(row: Row, wanted: SizeName) -> SizeName:
     """Return a row's largest size up to the requested one, or its smallest."""
     fits = [
@@ -112,9 +122,20 @@ def run(
     """
     todo: list[tuple[str, Row, SizeName, KeptResults, Unit]] = []
     taken: set[tuple[str, str, bytes]] = set()
+    together = [(whole.name, row.key) for whole, rows in chosen for row in rows]
     for whole, row in ((whole, row) for whole, rows in chosen for row in rows):
         if row.work is None:
             raise DovetailError(f"row {row.key} of study {whole.name} cannot be run: {row.missing}")
+        made_here = wanted == "study" and row.rests_on in together
+        if not made_here and (command := unmet(row, out)):
+            why = (
+                f"{whole.name} {row.key} reads results that a checkout has; run it there, or run "
+                f"`{command}` first"
+            )
+            if len(together) == 1:
+                raise DovetailError(why)
+            told(f"left out: {why}")
+            continue
         size = pick(row, wanted)
         results = KeptResults([file(again or out, whole.name, row, size)])
         wanted_units = units(row, size, count, first)

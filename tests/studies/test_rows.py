@@ -410,6 +410,21 @@ def test_the_command_runs_a_row_in_processes_and_resumes(
     assert "cannot be run" in capsys.readouterr().err
 
 
+def test_a_row_that_reads_results_which_are_not_here_is_left_out_with_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    best, dominion = study("best"), study("dominion")
+    told: list[str] = []
+    chosen = [(best, [best.row("amazons")]), (dominion, [dominion.row("sizes")])]
+    working.run(chosen, "quick", 1, out=tmp_path, told=told.append)
+    assert "left out: best amazons reads results that a checkout has" in told[0]
+    assert "or run `dovetail study amazons weights` first" in told[0]
+    assert told[1].startswith("dominion sizes (quick)")
+    with pytest.raises(DovetailError, match="best amazons reads results"):
+        working.run([(best, [best.row("amazons")])], "quick", 1, out=tmp_path, told=told.append)
+
+
 PRINTED = ("study", "published", "the study's best", "the literature's best")
 """How columns begin whose figures are not ours."""
 MARKED = re.compile(
