@@ -24,10 +24,10 @@ def test_a_tournament_names_who_came_first() -> None:
         {"player": "b", "games": 8, "score": 0.25},
     ]
     assert of_tournament("cup", 2, rows) == (
-        "cup: a came first with 75% (50%..90%) points, before b."
+        "cup: a came first with 75% (50%..90%) of the points, before b."
     )
     alone = [{**rows[0], "score": 1234.5, "score_low": None}]
-    assert of_tournament("solo", 1, alone) == "solo: a came first with 1,234 mean return."
+    assert of_tournament("solo", 1, alone) == "solo: a came first with a mean return of 1,234."
     assert of_tournament("cup", 2, [{"player": "a", "games": 0}]) == ""
 
 
@@ -43,6 +43,8 @@ def test_an_evaluation_names_its_best_agent_after_the_most_learning() -> None:
     assert said == (
         "test: td won 80% (70%..90%) as player 1 and 60% as player 2, after 1,000 learning episodes."
     )
+    two = [stage("one", 0, 0, won=0.6), stage("two", 1, 0, won=0.4), stage("two", 2, 0, won=0.4)]
+    assert list(of_evaluations(two)) == ["test: one won 60%."]
     assert list(of_evaluations([stage("td", 0, 0, **{"return": 5.0})])) == [
         "test: td had a mean return of 5."
     ]

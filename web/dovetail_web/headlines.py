@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from dovetail_experiments.reports.over_seeds import VariantRow
@@ -26,10 +27,10 @@ def of_tournament(name: str, seats: int, players: Sequence[Row]) -> str:
     if not played:
         return ""
     first = played[0]
-    what = "points" if seats > 1 else "mean return"
     score = _estimate(first, "score", share=seats > 1)
+    reached = f"{score} of the points" if seats > 1 else f"a mean return of {score}"
     others = f", before {played[1]['player']}" if len(played) > 1 else ""
-    return f"{name}: {first['player']} came first with {score} {what}{others}."
+    return f"{name}: {first['player']} came first with {reached}{others}."
 
 
 def of_evaluations(stages: Sequence[Row]) -> Iterator[str]:
@@ -51,7 +52,7 @@ def of_evaluations(stages: Sequence[Row]) -> Iterator[str]:
         agents: dict[str, list[Row]] = {}
         for each in rows:
             agents.setdefault(each["agent"], []).append(each)
-        best = max(agents, key=lambda agent: math.fsum(e[key] for e in agents[agent]))
+        best = max(agents, key=lambda agent: fmean(e[key] for e in agents[agent]))
         mine = agents[best]
         parts = [
             _estimate(each, key, share=scored) + f" as player {each['seat'] + 1}" * (len(mine) > 1)
