@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import sys
@@ -49,6 +50,12 @@ def test_a_file_that_names_no_group_is_in_that_of_the_nearest_folder(conftest: A
         "experiments/arena": "learners",
         "web/new": "processes",
     }
+
+
+def test_every_file_can_be_imported_without_extras() -> None:
+    """A file that skips itself while it is imported fails those that import from it."""
+    skips = re.compile(r"^(\w+ = )?pytest\.(importorskip|skip)\(", re.MULTILINE)
+    assert [each for each in TESTS.rglob("*.py") if skips.search(each.read_text("utf-8"))] == []
 
 
 def test_a_worker_gets_the_tests_of_an_xdist_group_together(request: pytest.FixtureRequest) -> None:

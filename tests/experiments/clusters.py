@@ -12,7 +12,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
+
+import pytest
+
+needs_ray = pytest.mark.skipif(
+    find_spec("ray") is None, reason="needs ray; `make test-ray` installs it"
+)
 
 STORE = 80 << 20
 """Bytes of a node's object store."""

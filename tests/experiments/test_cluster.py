@@ -21,14 +21,14 @@ from typing import Any
 
 import pytest
 from tests.chaos import disturb
-from tests.experiments.clusters import Nodes, cluster
+from tests.experiments.clusters import Nodes, cluster, needs_ray
 
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import episodes
 from dovetail_experiments.records.records import Records
 
-pytest.importorskip("ray", reason="needs ray; `make test-ray` installs it")
 pytestmark = [
+    needs_ray,
     *(pytest.mark.processes, pytest.mark.slow, pytest.mark.xdist_group("ray")),
     pytest.mark.timeout(1200),  # the cluster takes minutes to start on a busy machine
 ]

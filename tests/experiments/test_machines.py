@@ -19,9 +19,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from tests.experiments.clusters import needs_ray
 from tests.experiments.test_cluster import CUP, account, differences, filled, run
 
 pytestmark = [
+    needs_ray,
     *(pytest.mark.processes, pytest.mark.slow, pytest.mark.xdist_group("ray")),
     pytest.mark.timeout(1200),
 ]
