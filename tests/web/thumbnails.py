@@ -28,6 +28,8 @@ KEPT = "supply"
 BESIDE = ("area", "off", "arrow")
 WIDE = 294
 """Pixels of a tile on the wall."""
+CARDS = {"viewBox": "-4 18 350 224", "width": f"{WIDE}", "height": "188"}
+"""The part of a supply that is shown: two cards of two lines."""
 SEED = 6
 
 
@@ -77,5 +79,11 @@ _x, _y = attrgetter("x"), attrgetter("y")
 
 if __name__ == "__main__":
     for game, count in TURNS.items():
-        text = Xml.tostring(svg(bare(scene(game, count)), WIDE), encoding="unicode")
+        shown = bare(scene(game, count))
+        made = svg(shown, WIDE)
+        if not shown.cells:
+            made.attrib.update(CARDS)
+            for title in made.findall("g[@class='title']"):
+                made.remove(title)
+        text = Xml.tostring(made, encoding="unicode")
         (STATIC / f"game-{game}.svg").write_text(text + "\n")

@@ -59,7 +59,7 @@ def _ends(file: ExperimentFile, played: Sequence[StageResult]) -> list[tuple[Sta
 def curves(file: ExperimentFile, played: Sequence[StageResult]) -> tuple[str, Curves]:
     """Return the measure, ``win rate`` or ``mean return``, and its points by label."""
     entries = [
-        (f"{t.agent}, seat {t.seat}: {each.stage.part.name}", each.stage.trained, t)
+        (f"{t.agent}, player {t.seat + 1}: {each.stage.part.name}", each.stage.trained, t)
         for each in played
         if each.stage.kind == "evaluation"
         for t in _of_interest(file, each)
