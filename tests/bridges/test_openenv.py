@@ -17,12 +17,16 @@ import uvicorn
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from dovetail.peer.agents.agent import Decision
+from dovetail.peer.agents.random_agent import Random
 from dovetail_bridges.openenv import wire
 from dovetail_bridges.openenv.server import OpenEnvServer, Seats
 from dovetail_bridges.openenv.session import Rules
 from dovetail_bridges.table import OpenTable
 
 SMALL = {"rows": 4, "columns": 4, "connect": 3}
+SECRET = 0x1234_5678_9ABC_DEF0
+"""The master seed of tables whose clients name none."""
 
 
 @contextmanager
@@ -37,12 +41,11 @@ def served(seats: list[int], **options: Any) -> Iterator[str]:
             seats,
             ["random"],
             configuration=SMALL,
-            seed=secret,
+            seed=SECRET,
             games=games,
             together=True,
         )
 
-    secret = 0x1234_5678_9ABC_DEF0
     places = Seats(make, seats, rules=rules, **options)
     with make() as table:
         spaces = table.spaces()
@@ -136,6 +139,27 @@ def test_two_clients_share_games_and_their_outcomes_mirror() -> None:
         for one, other in zip(ends[0], ends[1], strict=True):
             assert one["reward"] == -other["reward"]
             assert one["metadata"]["outcome"] == other["metadata"]["outcome"]
+
+
+def test_an_opponent_that_thinks_stops_no_other_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    thinks, enough, step = threading.Event(), threading.Event(), Random.step
+
+    def slow(self: Random, decision: Decision) -> Any:
+        if not thinks.is_set():
+            thinks.set()
+            assert enough.wait(30)
+        return step(self, decision)
+
+    monkeypatch.setattr(Random, "step", slow)
+    with served([0]) as at, connect(f"{at}/ws") as first, connect(f"{at}/ws") as second:
+        ask(first, "reset")
+        first.send(json.dumps({"type": "step", "data": {"action": 0}}))
+        assert thinks.wait(30)
+        assert play(second)["done"]
+        health = json.load(urllib.request.urlopen(f"{at.replace('ws:', 'http:')}/health"))
+        assert health == {"status": "healthy"}
+        enough.set()
+        assert json.loads(first.recv(30))["data"]["observation"]["your_turn"]
 
 
 def test_who_waits_for_a_partner_is_told_that_it_is_not_its_turn() -> None:

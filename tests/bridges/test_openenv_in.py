@@ -10,10 +10,10 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from tests.bridges.test_openenv import SMALL, served
+from tests.bridges.test_openenv import SECRET, SMALL, served
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
@@ -24,13 +24,16 @@ from websockets.sync.server import ServerConnection, serve
 from dovetail import InProcess
 from dovetail.broker.shell.serve import in_thread
 from dovetail.client.client import Experiment
+from dovetail.peer.agents.agent import Decision
 from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.agents.serve import serve as serve_agents
 from dovetail.peer.environments.environment import IllegalAction
 from dovetail.peer.environments.serve import serve as serve_environments
 from dovetail.peer.presets import preset
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete, Text
+from dovetail.testing import CheckFailed, check_environment
 from dovetail_bridges.openenv.client import OpenEnvClient, ServerFault, addresses, schema
 from dovetail_bridges.openenv.environment import OpenEnv
 from dovetail_games.connect_four import ConnectFour
@@ -75,10 +78,13 @@ class Nim:
         fault: what goes wrong at the third step.
         most: sessions at a time.
         action: the schema of an action.
+        seeded: whether the seed of a reset decides the episode.
     """
 
-    def __init__(self, fault: str = "", most: int = 100, action: Any = None) -> None:
-        self.fault, self.most = fault, most
+    def __init__(
+        self, fault: str = "", most: int = 100, action: Any = None, seeded: bool = True
+    ) -> None:
+        self.fault, self.most, self.seeded = fault, most, seeded
         self.action = ACTION if action is None else action
         self.sessions = 0
         self.seeds: list[int] = []
@@ -112,7 +118,8 @@ class Nim:
                 return
             if said["type"] == "reset":
                 self.seeds.append(said["data"]["seed"])
-                heap, player, steps = random.Random(said["data"]["seed"]).randint(8, 12), 1, 0
+                drawn = random.Random(self.seeds[-1] if self.seeded else len(self.seeds))
+                heap, player, steps = drawn.randint(8, 12), 1, 0
                 reward: Any = None
             else:
                 if said["data"].get("type") == "list_tools":
@@ -222,6 +229,17 @@ def test_matches_wait_for_a_server_of_one_session() -> None:
         assert [each.reason for each in episodes] == ["terminated"] * 20
         with pytest.raises(DovetailError, match="CAPACITY_REACHED: no room"):
             played(url, 2, episodes=6, concurrency=3, sessions=3, **BOTH)
+
+
+def test_a_check_needs_one_session_and_says_that_the_seed_is_dropped() -> None:
+    for seeded in (True, False):
+        with running(Nim(most=1, seeded=seeded)) as url:
+            kind = preset(OpenEnv, {"url": url, **BOTH}, "environment openenv")
+            if seeded:
+                check_environment(kind, episodes=3)
+                continue
+            with pytest.raises(CheckFailed, match="all chance to come from the seed"):
+                check_environment(kind, episodes=3)
 
 
 @pytest.mark.parametrize(
@@ -504,12 +522,37 @@ def test_no_room_is_heard_before_the_first_answer() -> None:
         client.close()
 
 
+class Told(Random):
+    """Plays what it is given, or at random, and keeps what it played."""
+
+    name = "told"
+    capacity = 1
+    given: ClassVar[list[int]] = []
+    kept: ClassVar[list[int]] = []
+
+    def step(self, decision: Decision) -> Any:
+        action = self.given.pop(0) if self.given else super().step(decision)
+        self.kept.append(action)
+        return action
+
+
 def test_our_own_server_at_the_other_end_plays_the_same_games() -> None:
+    """As a local run of the same seeds, actions and opponent."""
     with served([0]) as at:
-        episodes = played(at, 1, episodes=4, action="action")
-    with InProcess([ConnectFour], [Random]) as experiment:
-        agents = [experiment.create("random", seed=seed) for seed in range(2)]
-        run = experiment.run("connect_four", agents, configuration=SMALL, episodes=1)
-        run.wait()
-    assert [each.reason for each in episodes] == ["terminated"] * 4
-    assert {each.seats[0].total for each in episodes} <= {1.0, 0.0, -1.0}
+        kind = preset(OpenEnv, {"url": at, "action": "action"}, "environment openenv")
+        with InProcess([kind], [Told]) as experiment:
+            run = experiment.run("openenv", [experiment.create("told", seed=1)], episodes=6)
+            away = sorted(run.wait(), key=lambda each: each.index)
+    Told.given = list(Told.kept)
+    with InProcess([ConnectFour], [Told, Random]) as experiment:
+        opponent = experiment.create("random", seed=derive(SECRET, "opponent", 1))
+        agents = [experiment.create("told"), opponent]
+        for each in away:
+            run = experiment.run(
+                "connect_four", agents, configuration=SMALL, seed=each.seed, mode="evaluate"
+            )
+            [home] = run.wait()
+            assert home.seats[0].decisions == each.seats[0].decisions
+            assert (home.reason, home.seats[0].total) == (each.reason, each.seats[0].total)
+    assert not Told.given
+    assert len({each.seats[0].total for each in away}) > 1

@@ -6,7 +6,8 @@ import copy
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,15 +44,24 @@ class EnvironmentSubject:
     settings: dict[str, Any]
     episodes: int
     strict: bool
+    open: list[Environment] = field(default_factory=list)
+    """The environments that were made and not cleaned up yet."""
 
     def make(self) -> tuple[Environment, Spec]:
         """Return a new environment and the spec from its ``init``."""
         with no_error("init", "init", WRONG):
             made = self.kind(options.read(self.kind.Configuration, self.settings, self.kind.name))
+            self.open.append(made)
             spec = made.init()
         if not isinstance(spec, Spec):
             raise CheckFailed("init", f"init returned {short(spec)}", "a Spec", TURNS)
         return made, spec
+
+    def close(self) -> None:
+        """Clean up all environments that were made."""
+        while self.open:
+            with no_error("cleanup", "cleanup", WRONG):
+                self.open.pop().cleanup()
 
 
 def legal_of(view: View) -> list[int] | None:
@@ -187,10 +197,17 @@ def _look_at_end(turn: Turn, spec: Spec, seed: int) -> None:
 def seeds_decide_everything(subject: EnvironmentSubject) -> None:
     """The same seed and actions give the same bytes."""
     name = "seeds_decide_everything"
-    (first, spec), (second, _) = subject.make(), subject.make()
-    for seed in range(subject.episodes):
-        rng = random.Random(seed)
-        record = [(frozen(t), actions) for t, actions in play(first, spec, seed, rng, name)]
+    environment, spec = subject.make()
+    records = [
+        [
+            (frozen(turn), actions)
+            for turn, actions in play(environment, spec, seed, random.Random(seed), name)
+        ]
+        for seed in range(subject.episodes)
+    ]
+    subject.close()  # it may be the only match that a server has room for
+    second, _ = subject.make()
+    for seed, record in enumerate(records):
         with no_error(name, f"start({seed})", TURNS):
             turn = second.start(seed)
         for number, (expected, actions) in enumerate(record):
@@ -247,12 +264,21 @@ def illegal_actions_change_nothing(subject: EnvironmentSubject) -> None:
                 first = turn.to_act[0]
                 wrong.append({(first + 1) % (spec.seats + 1): actions[first]})
         for each in wrong:
-            _try_illegal(
-                environment if subject.strict else copy.deepcopy(environment), each, subject
-            )
+            tried = environment if subject.strict else _copied(environment)
+            if tried is None:
+                return
+            _try_illegal(tried, each, subject)
             if (environment.text(), frozen(environment.scene())) != before:
                 text = f"step({short(each)}) raised IllegalAction and changed the position"
                 raise CheckFailed(name, text, "the episode as it was", WRONG)
+
+
+def _copied(environment: Environment) -> Environment | None:
+    """Return a copy; None if there can be none, as of one that plays at a server."""
+    try:
+        return copy.deepcopy(environment)
+    except Exception:
+        return None
 
 
 def _try_illegal(
@@ -445,6 +471,7 @@ def it_can_be_served(subject: EnvironmentSubject) -> None:
     if spec.afterstates:
         wants.append("afterstates")
     (turn,) = host.handle([m.EnvironmentStart(1, 2, 3, [wants] * spec.seats)])
+    host.handle([m.Close(1)])
     if not isinstance(turn, Turn):
         raise CheckFailed(name, f"start is answered with {short(turn)}", "a turn", SERVING)
     for message in (spec, turn):
@@ -492,4 +519,10 @@ def check_environment(
         raise DovetailError(f"no check {only!r}; there are {', '.join(CHECKS)}")
     subject = EnvironmentSubject(cls, dict(configuration or {}), episodes, strict)
     for name in [only] if only else CHECKS:
-        CHECKS[name](subject)
+        try:
+            CHECKS[name](subject)
+        except BaseException:
+            with suppress(Exception):
+                subject.close()
+            raise
+        subject.close()
