@@ -29,6 +29,7 @@ from dovetail.protocol import codec, spaces
 from dovetail.protocol.errors import NoLookahead
 from dovetail.testing import check_environment
 from dovetail_agents.general.scripted import Scripted
+from dovetail_bridges import trials
 from dovetail_bridges.gymnasium.from_gymnasium import Gymnasium
 from dovetail_games.connect_four import ConnectFour
 
@@ -538,6 +539,19 @@ def test_a_grid_world_with_missions_is_an_environment(more: dict[str, Any]) -> N
     assert set(seen) == {names.get(each, each) for each in left}
     if names:
         assert seen["task"].startswith("walk to ")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("MiniGrid-DoorKey-5x5-v0", "MiniGrid-Empty-5x5-v0", "MiniGrid-Fetch-5x5-N2-v0"),
+        *("MiniGrid-FourRooms-v0", "MiniGrid-GoToDoor-5x5-v0", "MiniGrid-KeyCorridorS3R1-v0"),
+        *("MiniGrid-LavaGapS5-v0", "MiniGrid-MemoryS7-v0", "BabyAI-GoToLocal-v0"),
+        *("BabyAI-GoToObj-v0", "BabyAI-PickupLoc-v0", "BabyAI-SynthLoc-v0"),
+    ],
+)
+def test_minigrids_worlds_play(name: str) -> None:
+    trials.play("gymnasium", {"id": f"minigrid:{name}"})
 
 
 @pytest.mark.parametrize(
