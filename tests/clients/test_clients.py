@@ -8,6 +8,7 @@ LANG=go`).
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -22,6 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+import zmq.asyncio
 from tests.clients.building import (
     BUILD,
     CLIENTS,
@@ -35,6 +37,9 @@ from tests.clients.building import (
     run,
 )
 from tests.clients.stamps import PASSED, Stamps, digest
+from websockets.asyncio.server import ServerConnection
+from websockets.asyncio.server import serve as serve_pages
+from zmq.utils.monitor import recv_monitor_message
 
 from dovetail.broker.core.core import Settings
 from dovetail.broker.durable.journal import Journal
@@ -107,6 +112,69 @@ def test_it_keeps_the_contract(language: str, role: str) -> None:
     if role == "agent":  # what the kit leaves to the library
         done = run([*kit[:3], "--only", "thoughts", "--show", "--", *command], CLIENTS / language)
         assert '"thoughts"' in done.stdout, done.stdout[-6000:]
+
+
+async def relay(page: ServerConnection) -> None:
+    """Join a page to the ZeroMQ address that its path names, until either connection breaks."""
+    assert page.request is not None
+    with zmq.asyncio.Context.instance().socket(zmq.DEALER) as dealer:
+        dealer.linger = 0
+        events = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_CLOSED | zmq.EVENT_DISCONNECTED
+        monitor = dealer.get_monitor_socket(events)
+        dealer.connect(page.request.path[1:])
+        if (await recv_monitor_message(monitor))["event"] != zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            dealer.disable_monitor()
+            return  # or what the page says would arrive after its next attempt
+        dealer.linger = 2000
+
+        async def there() -> None:
+            async for message in page:
+                await dealer.send(message)
+
+        async def back() -> None:
+            while True:
+                for frame in await dealer.recv_multipart():
+                    await page.send(frame)
+
+        ways = [
+            asyncio.ensure_future(way) for way in (there(), back(), recv_monitor_message(monitor))
+        ]
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        for each in ways:
+            each.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+        dealer.disable_monitor()
+
+
+@pytest.mark.parametrize("language", [each for each in CHOSEN if each == "typescript"])
+@pytest.mark.parametrize("role", ["agent"])
+def test_its_client_for_pages_keeps_the_contract(language: str, role: str) -> None:
+    """The kit speaks ZeroMQ, so a relay is between the two."""
+
+    async def conform() -> tuple[int | None, bytes]:
+        async with serve_pages(
+            *(relay, "127.0.0.1", 0),
+            subprotocols=["dovetail.1"],  # type: ignore[list-item]
+            compression=None,
+            max_size=None,
+            ping_interval=None,
+        ) as server:
+            port = server.sockets[0].getsockname()[1]
+            broker = f"DOVETAIL_BROKER=ws://127.0.0.1:{port}/{{broker}}"
+            node, *rest = program(language, "conformer")
+            options = ("--experimental-websocket", "--no-warnings")
+            kit = await asyncio.create_subprocess_exec(
+                *(str(DOVETAIL), "conform", role, "--jobs", "4", "--patience", "60", "--"),
+                *("env", broker, node, *options, *rest, role),
+                cwd=CLIENTS / language,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+            said, _ = await kit.communicate()
+            return kit.returncode, said
+
+    status, said = asyncio.run(asyncio.wait_for(conform(), KIT))
+    assert status == 0, said.decode()[-6000:]
 
 
 def start(

@@ -126,9 +126,8 @@ def test_a_page_plays_as_the_client_for_node_does(page: Any, site: str, tmp_path
                 node.terminate()
         assert by_page == by_node
         assert {reason for _, reason, _ in by_page} == {"terminated"}
-        page.wait_for_function("document.querySelectorAll('#games tr').length === 20")
-        row = page.inner_text("#games tr").split()
-        assert row[0] == "connect_four"
+        page.wait_for_function("document.querySelectorAll('#games li').length === 20")
+        assert page.inner_text("#games li").startswith("connect_four, seat ")
 
 
 def test_a_page_and_a_go_program_play_each_other(page: Any, site: str, tmp_path: Path) -> None:
@@ -149,7 +148,7 @@ def test_a_page_and_a_go_program_play_each_other(page: Any, site: str, tmp_path:
                 go.terminate()
         assert {reason for _, reason, _ in games} == {"terminated"}
         assert {outcome[0] for outcome, _, _ in games} >= {0.0, 1.0}  # each wins some
-        page.wait_for_function("document.querySelectorAll('#games tr').length === 20")
+        page.wait_for_function("document.querySelectorAll('#games li').length === 20")
 
 
 def test_a_game_of_a_page_and_a_run_of_a_page(page: Any, site: str, tmp_path: Path) -> None:

@@ -185,4 +185,4 @@ def test_a_page_over_tls_and_a_go_program_with_a_key_play_each_other(
         agents = [experiment.create(name) for name in ("guest-page", "random-go")]
         games = experiment.run("connect_four", agents, episodes=20, rotate=True).wait()
         assert {each.reason for each in games} == {"terminated"}
-        page.wait_for_function("document.querySelectorAll('#games tr').length === 20")
+        page.wait_for_function("document.querySelectorAll('#games li').length === 20")
