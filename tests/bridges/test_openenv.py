@@ -211,6 +211,26 @@ def test_a_client_that_gives_up_waiting_is_not_an_answer_behind() -> None:
         assert (again["turn"], again["your_turn"]) == (3, True)
 
 
+def test_a_reset_in_the_middle_resigns_and_a_fresh_session_hears_no_old_end() -> None:
+    with served([0, 1]) as at:
+        for _ in range(2):  # the second pair of clients finds a table whose game is over
+            with connect(f"{at}/seat-0/ws") as first, connect(f"{at}/seat-1/ws") as second:
+                for each in (first, second):
+                    each.send(json.dumps({"type": "reset", "data": {}}))
+                begun = json.loads(first.recv(30))["data"]
+                assert (begun["observation"]["turn"], begun["done"]) == (0, False)
+                first.send(json.dumps({"type": "step", "data": {"action": 0}}))
+                assert json.loads(second.recv(30))["data"]["observation"]["your_turn"]
+                second.send(json.dumps({"type": "reset", "data": {}}))
+                won = json.loads(first.recv(30))["data"]
+                assert (won["done"], won["reward"]) == (True, 1.0)
+                assert won["metadata"]["outcome"] == [1.0, 0.0]
+                again = ask(first, "reset")["data"]["observation"]
+                assert (again["turn"], again["your_turn"]) == (0, True)
+                for each in (first, second):
+                    each.send(json.dumps({"type": "close", "data": {}}))
+
+
 def test_a_lost_client_may_come_back_to_its_game() -> None:
     with served([0, 1], back=30.0) as at, connect(f"{at}/seat-1/ws") as second:
         with connect(f"{at}/seat-0/ws", close_timeout=0.1) as first:
