@@ -234,7 +234,7 @@ def test_without_scripts_a_line_says_what_is_needed(chromium: Any, url: str) -> 
         page = context.new_page()
         for path in ("", "now", "play/connect_four"):
             page.goto(url + path)
-            assert page.is_visible("noscript:has-text('This page needs JavaScript')"), path
+            assert page.is_visible("noscript p:has-text('This page needs JavaScript')"), path
     finally:
         context.close()
 
