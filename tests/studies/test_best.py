@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.studies.again import assert_states_give, trained
 
@@ -13,9 +14,11 @@ from dovetail_agents.games.dots.perfect import DotsPerfect
 from dovetail_games.dots import Configuration, Dots
 from dovetail_studies import archive, pages, working
 from dovetail_studies.archive import Member
-from dovetail_studies.best import amazons, connect_four_traces, dots
+from dovetail_studies.best import amazons, connect_four_traces, dots, game_2048_stages
+from dovetail_studies.best.game_2048 import COHERENT
 from dovetail_studies.best.parts import points
 from dovetail_studies.findings import BESIDE
+from dovetail_studies.game_2048.train import chunks
 from dovetail_studies.learned import States, using
 from dovetail_studies.pages import DOCS
 from dovetail_studies.results import KeptResults
@@ -24,6 +27,7 @@ from dovetail_studies.rows import study
 TINY = {
     "connect_four": {"games": 20, "positions": 5, "tests": 2},
     "connect-four-traces": {"games": 32, "least": 16, "positions": 5, "tests": 0},
+    "connect-four-long": {"positions": 5},
     "rlgame": {"games": 10, "tests": 1},
     "amazons": {"games": 2},
     "amazons-territory": {"games": 2},
@@ -31,8 +35,13 @@ TINY = {
     "tetris": {"population": 10, "each": 1, "generations": 2, "low": 1, "high": 1, "most": 500},
     "tetris-trainers": {"percent": 1, "low": 1, "high": 1, "most": 500},
     "2048": {"games": 10, "tests": 1},  # a search of three plies takes seconds a game
+    "2048-stages": {"tests": 1},
     "dots": {"games": 10, "few": 5, "positions": 5, "tests": 2},
 }
+
+
+FEW = {"connect-four-long": 1, "2048-stages": 1}
+"""The seeds of rows whose trainings are long."""
 
 
 def test_there_is_a_row_for_each_game_and_one_for_trainers() -> None:
@@ -42,11 +51,8 @@ def test_there_is_a_row_for_each_game_and_one_for_trainers() -> None:
 @pytest.mark.parametrize("key", TINY)
 def test_a_row_has_three_sizes_over_several_seeds(key: str) -> None:
     row = study("best").row(key)
-    assert {name: size.seeds for name, size in row.sizes.items()} == {
-        "quick": 2,
-        "part": 5,
-        "study": 5,
-    }
+    seeds = {"quick": 2, "part": 5, "study": FEW.get(key, 5)}
+    assert {name: size.seeds for name, size in row.sizes.items()} == seeds
     for size in row.sizes:
         made = working.units(row, size)
         assert len({json.dumps(unit, sort_keys=True) for unit in made}) == len(made)
@@ -194,7 +200,9 @@ def test_each_game_stands_beside_the_literature_with_figures_from_results() -> N
     assert {each.row for each in BESIDE} == {row.key for row in best.rows} - {
         "amazons",
         "connect-four-traces",
+        "connect-four-long",
         "tetris-trainers",
+        "2048",
     }
     assert sum(line.count("..") for line in section) >= len(BESIDE), "each has an interval"
 
@@ -210,9 +218,24 @@ def test_a_long_training_continues_from_the_parts_that_are_done(
         play(self, games, seed)
 
     monkeypatch.setattr(NTupleConnectFour, "play_itself", counting)
-    whole = connect_four_traces._trained(0.8, 40, 10, 1)
+    training = "name", {"trace": 0.8}
+    whole = connect_four_traces.trained(*training, 40, 10, 1)
     with using(States(tmp_path)):
-        connect_four_traces._trained(0.8, 20, 10, 1)
+        connect_four_traces.trained(*training, 20, 10, 1)
         assert played == [10, 10, 20, 10, 10]
-        assert connect_four_traces._trained(0.8, 40, 10, 1) == whole
+        assert connect_four_traces.trained(*training, 40, 10, 1) == whole
         assert played[5:] == [20]
+
+
+def test_a_training_in_stages_that_goes_on_is_one_that_never_stopped(tmp_path: Path) -> None:
+    weights, errors = game_2048_stages.NETWORK.zeros(), np.zeros((2, 3 * 6 * 16**5), np.float32)
+    for _ in chunks(game_2048_stages.NETWORK, weights, 4, 4, 4, 1, COHERENT, errors=errors):
+        pass
+    with using(States(tmp_path)):
+        found = game_2048_stages._trained(4, 2, 1)
+    assert (found[0] == weights).all()
+    assert (found[1] == errors).all()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "stages-2-1.state",
+        "stages-4-1.state",
+    ]

@@ -56,9 +56,6 @@ LEARNERS = (*TUPLES, "`td`")
 BEATS = "wins consistently (2012)"
 TRACED = 3
 """Maximum number of trainings with traces, which take twice as long."""
-LATE = {"openings": 2, "plies": 16, "first": 0}
-"""Games against the solver in which it needs no search; one from the empty board takes it about 30
-seconds."""
 HELD_OUT = 1_000_000
 """The offset of the seeds of test positions, so that no training uses them."""
 AGENTS: list[type[Agent[Any]]] = [NTupleConnectFour, TD, Random, AlphaBetaAgent, ConnectFourSolver]

@@ -28,6 +28,17 @@ PARTS = (2, 1)
 """The divisors of a training's games after which it is measured."""
 
 
+def _long_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
+    """Return trainings at the rates of the table above, measured halfway and at the end, and games
+    of the end against perfect play, which take longest."""
+    games, tests = values["games"], values["tests"]
+    asked = {"least": games // 2, "positions": values["positions"], "tests": 0}
+    found = [{"games": games // part, **asked} for part in PARTS]
+    if tests:
+        found.append({"games": games, "least": games // 2, "tests": tests})
+    return [{**unit, "seed": seed} for unit in found for seed in seeds]
+
+
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     given = dict(values)
     games, tests = given.pop("games"), given.pop("tests")
@@ -47,33 +58,37 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     ]
 
 
-def _trained(trace: float, games: int, least: int, seed: int) -> bytes:
+def trained(name: str, rule: Mapping[str, Any], games: int, least: int, seed: int) -> bytes:
     """Return a network after a number of games: ``least``, or twice as many as the previous
     state."""
 
     def learn() -> bytes:
-        player, first = NTupleConnectFour(NTupleConnectFourParameters(trace=trace, **RULE), seed), 0
+        player, first = NTupleConnectFour(NTupleConnectFourParameters(**rule), seed), 0
         if games > least:
             first = games // 2
-            player.load(_trained(trace, first, least, seed))
+            player.load(trained(name, rule, first, least, seed))
         for begun in range(first, games, BLOCK):
             words = np.random.SeedSequence([seed, begun]).generate_state(1, np.uint64)
             player.play_itself(min(BLOCK, games - begun), int(words[0]))
         return player.save()
 
-    return continued(f"traces-{trace}-{games}-{seed}", learn)
+    return continued(f"{name}-{games}-{seed}", learn)
 
 
 def _work(unit: rows.Unit) -> rows.Result:
-    state = _trained(unit["trace"], unit["games"], unit["least"], unit["seed"])
+    trace = unit.get("trace")
+    name, rule = ("long", {}) if trace is None else (f"traces-{trace}", {"trace": trace, **RULE})
+    state = trained(name, rule, unit["games"], unit["least"], unit["seed"])
     agents: list[type[Agent[Any]]] = [NTupleConnectFour, ConnectFourSolver]
     with InProcess([ConnectFour, KeepValue], agents) as experiment:
         player = experiment.create("ntuple-connect-four", seed=unit["seed"])
         experiment.load(player, state)
-        shown = kept(experiment, player, unit["positions"], HELD_OUT + unit["seed"])
-        found: rows.Result = {"kept": [shown.kept, shown.positions], "games": unit["games"]}
-        if unit["games"] > unit["least"]:
-            found["games"] //= 2  # the first half is counted where it is measured
+        found: rows.Result = {"games": 0}
+        if "positions" in unit:
+            shown = kept(experiment, player, unit["positions"], HELD_OUT + unit["seed"])
+            found = {"kept": [shown.kept, shown.positions], "games": unit["games"]}
+            if unit["games"] > unit["least"]:
+                found["games"] //= 2  # the first half is counted where it is measured
         if tests := unit["tests"]:
             solver = experiment.create("connect-four-solver", seed=unit["seed"])
             pair = [player, solver]
@@ -108,6 +123,29 @@ def _draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)
 
 
+def _long_draw(done: rows.Done) -> rows.Drawn:
+    lines = []
+    for (games,), results in rows.by(done, "games").items():
+        keeps = shared([tuple(each["kept"]) for each in results if "kept" in each])
+        name = f"{games:,} games: moves that keep the value, %"
+        lines.append([name, percent(keeps), "-", "-"])
+    first = [result["first"] for _, result in done if "first" in result]
+    text = "not counted"
+    if first:
+        won = percent(points(first))
+        name = f"{games:,} games: points as first against perfect play, %"
+        lines.append([name, won, "-", BEATS])
+        distinct, tested = (sum(each[name] for each in first) for name in ("distinct", "games"))
+        text = f"{distinct:,} of {tested:,} after training"
+    note = f"{LONG_NOTE} {PLAYED}" if first else LONG_NOTE
+    return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)
+
+
+LONG_NOTE = (
+    "The rates are those of `ntuple-connect-four` in the first table, without traces; the games "
+    "are compiled. The positions are the same. Where there is one training, intervals are over "
+    "positions and games."
+)
 NOTE = (
     "The networks learn from compiled games with themselves, at the learning rate 0.004 and the "
     "epsilon 0.1 of Bagheri, Thill, Koch and Konen (2016), where the table above has 0.05 and 0.2. "
@@ -125,3 +163,4 @@ NOT_PLAYED = (
 )
 
 CODE: rows.Code = (_units, _work, _draw)
+LONG: rows.Code = (_long_units, _work, _long_draw)

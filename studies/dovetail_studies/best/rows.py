@@ -11,6 +11,7 @@ from dovetail_studies.best import (
     dominion,
     dots,
     game_2048,
+    game_2048_stages,
     rlgame,
     tetris,
     tetris_trainers,
@@ -22,6 +23,7 @@ STUDY = declared(
     {
         "connect_four": connect_four.CODE,
         "connect-four-traces": connect_four_traces.CODE,
+        "connect-four-long": connect_four_traces.LONG,
         "rlgame": rlgame.CODE,
         "amazons": amazons.CODE,
         "amazons-territory": amazons_territory.CODE,
@@ -29,6 +31,7 @@ STUDY = declared(
         "tetris": tetris.CODE,
         "tetris-trainers": tetris_trainers.CODE,
         "2048": game_2048.CODE,
+        "2048-stages": game_2048_stages.CODE,
         "dots": dots.CODE,
     },
 )

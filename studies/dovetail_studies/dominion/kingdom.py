@@ -63,13 +63,6 @@ RISE = (
 )
 
 
-def distance(cards: Mapping[str, float], visits: int, players: int = 4) -> float:
-    """Return the difference in cards between a final deck and the study's, over the kinds that it
-    prints."""
-    column = (players == 2) * 2 + (visits != EPSILON)
-    return sum(abs(cards[name] - printed[column]) for name, printed in DECKS.items())
-
-
 DROP = (
     "From version 21 to 22 both methods fall, with either number of players. The bounds are the "
     "same and there is one bit more, the Woodcutter's, so the states do not explain it; "

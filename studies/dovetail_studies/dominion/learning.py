@@ -21,8 +21,6 @@ GBC = ["greedy", "blacksmith", "chapel"]
 EPSILON, FORCED = 0, 10
 BOTH = (EPSILON, FORCED)
 METHODS = {EPSILON: "epsilon-greedy", FORCED: "forced exploration"}
-TRAININGS = "trainings"
-"""The folder name under which the rows keep their trainings, since several rows may share one."""
 SHAPED: dict[str, dict[str, float]] = {
     "no-junk": {"Copper": -1, "Curse": -1, "Estate": -1, "Duchy": 2, "Province": 6},
     "shaped": {
