@@ -202,7 +202,7 @@ def test_each_game_stands_beside_the_literature_with_figures_from_results() -> N
         "connect-four-traces",
         "connect-four-long",
         "tetris-trainers",
-        "2048",
+        "2048-stages",
     }
     assert sum(line.count("..") for line in section) >= len(BESIDE), "each has an interval"
 

@@ -92,10 +92,9 @@ def _draw(done: rows.Done) -> rows.Drawn:
 NOTE = (
     "The network is that of the searching player above, `fives` with tiles up to 32768, with "
     "weights of their own for boards with a tile of 8192 and for those with one of 16384 "
-    "(`stages = 3`); each begins with the value of the stage before. A training takes half an hour "
-    "or more of a core; where there is one, intervals are over its games: trainings of the table "
-    "above differ by a few percent. `dovetail train 2048 train FILE --exponents 16 --stages 3` "
-    "trains the same network."
+    "(`stages = 3`); each begins with the value of the stage before. The games and seeds are those "
+    "of that player. Where there is one training, intervals are over its games. "
+    "`dovetail train 2048 train FILE --exponents 16 --stages 3` trains the same network."
 )
 
 CODE: rows.Code = (_units, _work, _draw)
