@@ -10,7 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-StepSize = Annotated[float, Meta(ge=0, le=10, description="Step size of the first updates.")]
+LearningRate = Annotated[float, Meta(ge=0, le=10, description="Step size of the first updates.")]
 Epsilon = Annotated[float, Meta(ge=0, le=1, description="Share of random actions while learning.")]
 Discount = Annotated[
     float, Meta(ge=0, le=1, description="Discount factor (gamma) for each decision.")
@@ -20,5 +20,5 @@ Discount = Annotated[
 class LearnerOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """Options of a learner that explores; each learner sets its own defaults."""
 
-    learning_rate: StepSize = 0.1
+    learning_rate: LearningRate = 0.1
     epsilon: Epsilon = 0.1

@@ -19,7 +19,7 @@ from dovetail.peer.quoting import command
 from dovetail.peer.validation_messages import explained
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import GameRules
-from dovetail.protocol.outside import Few, Natural, Positive
+from dovetail.protocol.outside import Few, LimitedNatural, LimitedPositive
 from dovetail_experiments.files.checking import configured, named, parametrised
 from dovetail_experiments.files.file import Mistake, Seed, located, table
 
@@ -74,16 +74,16 @@ class Ladder(
     """Clocks of the seats."""
     answer_timeout: Annotated[float, Meta(gt=0)] = 30.0
     """Seconds for any answer that no clock limits."""
-    openings: Natural = 0
+    openings: LimitedNatural = 0
     """Number of random first turns, the same in all games of a unit."""
     entrants: list[str] = msgspec.field(default_factory=lambda: ["*"])
     """Names of the admitted entrants; ``*`` admits everyone invited."""
-    programs: Positive = 8
+    programs: LimitedPositive = 8
     """Maximum programs of one entrant that play at once; newcomers play first, so a higher limit
     keeps others waiting longer."""
     mode: Literal["evaluate", "learn"] = "evaluate"
     """``learn`` lets agents learn from these games; ``evaluate`` forbids it."""
-    window: Positive | None = None
+    window: LimitedPositive | None = None
     """Rate only the latest ``window`` units; meant for agents that learn."""
     pinned: str = ""
     """Baseline fixed at rating 0; if empty, the mean is fixed instead."""
@@ -132,13 +132,13 @@ class SeasonPlan(Struct, frozen=True, forbid_unknown_fields=True):
 class SubmissionLimits(Struct, frozen=True, forbid_unknown_fields=True):
     """``[submissions]``: entrants may upload agents, which the arena runs under limits."""
 
-    memory: Positive = 1024
+    memory: LimitedPositive = 1024
     """Memory per agent, in MiB."""
-    processor: Positive = 100
+    processor: LimitedPositive = 100
     """CPU limit per agent, in percent of one processor; needs systemd."""
-    processes: Positive = 64
+    processes: LimitedPositive = 64
     """Maximum processes and threads per agent."""
-    disk: Positive = 64
+    disk: LimitedPositive = 64
     """Disk space for an agent's own files while it runs, in MiB."""
     upload: Annotated[int, Meta(ge=1, le=64)] = 8
     """Maximum size of an upload, in MiB."""
@@ -170,7 +170,7 @@ class Arena(Struct, frozen=True, forbid_unknown_fields=True):
     """Folder for all data; by default beside the file, with the file's name."""
     games: Few = 2
     """Maximum units played at once."""
-    faults: Positive = 3
+    faults: LimitedPositive = 3
     """Consecutive losses by fault that pause an agent."""
     keys: bool = False
     """True if entrants have key pairs instead of access tokens, and all traffic is encrypted."""

@@ -21,7 +21,7 @@ from dovetail.peer.validation_messages import explained, meant
 from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Crash, Mode, PlayRules
-from dovetail.protocol.outside import Few, Natural, Positive
+from dovetail.protocol.outside import Few, LimitedNatural, LimitedPositive
 from dovetail.protocol.ready import ready
 from dovetail.protocol.seeds import derive, keyed
 from dovetail_experiments.files.relative_paths import beside
@@ -76,7 +76,7 @@ class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
     play waits while it thinks."""
 
 
-Openings = Natural | str | list[list[Any]]
+Openings = LimitedNatural | str | list[list[Any]]
 """``auto``, a number of plies, a file, or lines; see ``PlayPart.openings``."""
 
 
@@ -127,7 +127,7 @@ class PlayPart(PartRules, frozen=True, kw_only=True):
     """Name in tables."""
     seats: Annotated[list[str], Meta(min_length=1)]
     """Agents by seat; an agent may have several."""
-    episodes: Positive = 100
+    episodes: LimitedPositive = 100
     """Number of episodes to play."""
     rotate: bool = False
     """True if every agent moves to the next seat in each episode; the episodes of one full rotation
@@ -157,9 +157,9 @@ class Phase(PlayPart, frozen=True, kw_only=True):
 
     mode: Mode = "learn"
     """``learn`` if agents may learn, ``evaluate`` if they must not."""
-    evaluate_every: Natural = 0
+    evaluate_every: LimitedNatural = 0
     """Episodes between evaluations, which are also played at the start and the end; 0 for none."""
-    save_every: Natural = 0
+    save_every: LimitedNatural = 0
     """Episodes between saves of the learners, as ``states/AGENT@EPISODES.state``, from which an
     interrupted run continues; 0 to save only at evaluations and at the end."""
     frozen: list[str] = []
@@ -191,7 +191,7 @@ class Pairing(PlayPart, frozen=True, kw_only=True):
     tournament: str
     round_number: int = 0
     sprt: SprtPart | None = None
-    best_of: Positive | None = None
+    best_of: LimitedPositive | None = None
     openings_seed: Seed = 0
     """Seed of the openings, which are the same for all pairings."""
 
@@ -213,15 +213,15 @@ class Tournament(PartRules, frozen=True, kw_only=True):
     with similar scores."""
     seats: Annotated[int, Meta(ge=1, le=1_024)] = 2
     """Number of seats in the game.  With one, each player plays alone, all with the same seeds."""
-    episodes: Positive = 100
+    episodes: LimitedPositive = 100
     """Maximum number of episodes of each meeting, divided evenly among the seatings."""
     rounds: Few | None = None
     """Number of rounds of a Swiss tournament; by default as many as a knockout has."""
-    challengers: Positive = 1
+    challengers: LimitedPositive = 1
     """In a gauntlet: the number of players, from the first, that meet all the others."""
     sprt: SprtPart | None = None
     """Test that ends a meeting early."""
-    best_of: Positive | None = None
+    best_of: LimitedPositive | None = None
     """Number of games; a player with more than half of their points ends the meeting."""
     openings: Openings = "auto"
     """As in phases, but ``auto`` by default; all pairings share one list."""
@@ -318,13 +318,13 @@ class League(PartRules, frozen=True, kw_only=True):
     policy: Policy = "uniform"
     """Choice of the next opponent: the latest snapshot, any with equal probability, or preferably
     those that win most."""
-    episodes: Positive = 1000
+    episodes: LimitedPositive = 1000
     """Number of episodes that the learner plays."""
-    block: Positive = 100
+    block: LimitedPositive = 100
     """Number of consecutive episodes against the same opponent."""
-    snapshot_every: Positive = 1000
+    snapshot_every: LimitedPositive = 1000
     """Episodes after which the learner's state joins the pool, and the evaluations are played."""
-    keep: Positive = 20
+    keep: LimitedPositive = 20
     """Maximum number of snapshots in the pool; the oldest are dropped."""
     rotate: bool = True
     """True if every agent moves to the next seat in each episode."""

@@ -21,9 +21,10 @@ LIST = 256 << 20
 """Maximum bytes of a long list."""
 STATE = 2 << 30
 """Maximum bytes of a learner's state."""
-Natural = Annotated[int, Meta(ge=0, le=10**12)]
-Positive = Annotated[int, Meta(ge=1, le=10**12)]
-"""A count in a file."""
+HIGHEST = 10**12
+"""Maximum of a count in a file or an option."""
+LimitedNatural = Annotated[int, Meta(ge=0, le=HIGHEST)]
+LimitedPositive = Annotated[int, Meta(ge=1, le=HIGHEST)]
 Few = Annotated[int, Meta(ge=1, le=10_000)]
 """A count of what is started, or listed before the start."""
 LEAST, MOST = -(1 << 63), (1 << 64) - 1

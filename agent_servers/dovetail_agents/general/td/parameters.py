@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from dovetail_agents.learning.network import Activation, Output
-from dovetail_agents.learning.options import Discount, Epsilon, StepSize
+from dovetail_agents.learning.options import Discount, Epsilon, LearningRate
 from dovetail_agents.learning.traces import Name as Traces
 
 
@@ -21,7 +21,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
             "linear function of the inputs."
         ),
     ] = 128
-    learning_rate: StepSize = 0.05
+    learning_rate: LearningRate = 0.05
     rates: Annotated[
         Literal["one", "fan-in"],
         Meta(
@@ -102,7 +102,7 @@ class RLGameParameters(TDParameters, frozen=True, forbid_unknown_fields=True):
         Annotated[int, Meta(ge=0, le=4096)] | Literal["half"],
         Meta(description="Units of the hidden layer, or half as many as there are inputs."),
     ] = "half"
-    learning_rate: StepSize = 1.0
+    learning_rate: LearningRate = 1.0
     rates: Annotated[
         Literal["one", "fan-in"],
         Meta(description="Whether each layer's step size is divided by the number of its inputs."),

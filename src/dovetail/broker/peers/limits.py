@@ -132,7 +132,7 @@ KEPT_VALUE = 64
 KEPT = 256 << 20
 """Bytes left unconfirmed for too long after which a peer is disconnected."""
 
-Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Quota = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class Allowance(Struct, frozen=True, forbid_unknown_fields=True):
@@ -140,19 +140,19 @@ class Allowance(Struct, frozen=True, forbid_unknown_fields=True):
 
     rate: Annotated[float, Meta(gt=0)] = RATE
     """Units paid off per second."""
-    offers: Count = OFFERS
+    offers: Quota = OFFERS
     """Maximum offers of each program."""
-    requests: Count = UNANSWERED
+    requests: Quota = UNANSWERED
     """Maximum pending requests of each program."""
-    matches: Count = MATCHES
+    matches: Quota = MATCHES
     """Maximum open matches of each experiment's runs."""
-    states: Count = STATES
+    states: Quota = STATES
     """Maximum stored states of the key."""
-    state_bytes: Count = STATE_BYTES
+    state_bytes: Quota = STATE_BYTES
     """Maximum bytes of those."""
-    record_bytes: Count = RECORDS
+    record_bytes: Quota = RECORDS
     """Maximum bytes of the journal for the key's episodes and states."""
-    peers: Count = 4_096
+    peers: Quota = 4_096
     """Maximum connected programs with the key."""
 
 
