@@ -11,6 +11,7 @@ from dovetail.peer.agents.agent import Agent, Decision, Seat
 from dovetail.peer.presets import local
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import episode
+from dovetail.protocol.outside import LimitedNatural
 
 
 class RecordedParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,7 +25,7 @@ class RecordedParameters(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ]
     episode: Annotated[
-        str | Annotated[int, Meta(ge=0, le=10**12)],
+        str | LimitedNatural,
         Meta(description="The number of its episode as `dovetail replay` lists them, or `last`."),
     ] = "last"
     off: Annotated[

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dovetail.peer.agents.agent import Agent, Decision, End, Needs
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.outside import LimitedNatural
 from dovetail_agents.learning.options import LearnerOptions
 from dovetail_agents.learning.saving import pack, unpack
 
@@ -37,8 +38,8 @@ class LinearTDParameters(LearnerOptions, frozen=True, forbid_unknown_fields=True
         ),
     ] = "predicted"
     snapshot_every: Annotated[
-        int,
-        Meta(ge=0, le=10**12, description="Updates between snapshots of the weights; 0 for none."),
+        LimitedNatural,
+        Meta(description="Updates between snapshots of the weights; 0 for none."),
     ] = 50
 
 

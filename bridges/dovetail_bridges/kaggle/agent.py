@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from dovetail.peer.agents.agent import Agent, Decision
 from dovetail.peer.registry import registered
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.outside import HIGHEST
 from dovetail_bridges.kaggle import views
 from dovetail_bridges.kaggle.process import Process
 
@@ -31,7 +32,7 @@ class KaggleParameters(Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(gt=0, le=86_400, description="Seconds for a decision, if the run has no clock.")
     ] = 60.0
     in_a_row: Annotated[
-        int, Meta(ge=2, le=10**12, description="`inarow` in the configuration of Connect Four.")
+        int, Meta(ge=2, le=HIGHEST, description="`inarow` in the configuration of Connect Four.")
     ] = 4
 
 

@@ -15,6 +15,7 @@ from dovetail.peer.environments.environment import Environment, IllegalAction, S
 from dovetail.peer.registry import one_line
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError, NoLookahead
+from dovetail.protocol.outside import LimitedNatural
 from dovetail_bridges import arguments, conversion
 from dovetail_bridges.as_json import as_json
 from dovetail_bridges.foreign_calls import ForeignCalls
@@ -36,10 +37,8 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
         "connectx"
     )
     players: Annotated[
-        int,
+        LimitedNatural,
         Meta(
-            ge=0,
-            le=10**12,
             description="Number of agents, the seats; 0 for the fewest.",
             extra_json_schema={"x-seats": True},
         ),

@@ -15,6 +15,7 @@ from dovetail.peer.agents.agent import Agent, Decision, End
 from dovetail.peer.agents.sampling import sample
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError, Forfeit
+from dovetail.protocol.outside import LimitedPositive
 from dovetail_bridges.choices import space_of
 from dovetail_bridges.language_model import prompt
 from dovetail_bridges.language_model.endpoint import Endpoint, Settings, settings
@@ -39,12 +40,10 @@ class LanguageModelParameters(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(gt=0, le=86_400, description="For one decision; a shorter clock counts instead."),
     ] = 60.0
     tokens: Annotated[
-        Annotated[int, Meta(ge=1, le=10**12)] | None,
+        LimitedPositive | None,
         Meta(description="For one episode, questions and answers; null: no limit."),
     ] = None
-    answer_tokens: Annotated[int, Meta(ge=1, le=10**12, description="The most of one answer.")] = (
-        1024
-    )
+    answer_tokens: Annotated[LimitedPositive, Meta(description="The most of one answer.")] = 1024
     temperature: Annotated[
         Annotated[float, Meta(ge=0, le=2)] | None,
         Meta(description="Of the model; null: the server's default."),

@@ -20,6 +20,7 @@ from dovetail.peer.presets import local
 from dovetail.protocol import spaces
 from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError, NoLookahead
+from dovetail.protocol.outside import LimitedNatural, LimitedPositive
 from dovetail_bridges.as_json import as_json
 from dovetail_bridges.openenv.client import (
     OpenEnvClient,
@@ -53,10 +54,8 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
     fixed: Annotated[dict[str, Any], Meta(description="Other properties of every action.")] = {}
     actions: Annotated[
-        int,
+        LimitedNatural,
         Meta(
-            ge=0,
-            le=10**12,
             description="The number of actions, counted from 0; 0 for what the schema or the first "
             "position says.",
         ),
@@ -91,11 +90,11 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "mover"
     reset: Annotated[dict[str, Any], Meta(description="Further parameters of reset.")] = {}
     sessions: Annotated[
-        int, Meta(ge=0, le=10**12, description="Matches at a time; 0 for any number.")
+        LimitedNatural, Meta(description="Matches at a time; 0 for any number.")
     ] = 1
     timeout: Annotated[float, Meta(gt=0, description="Seconds for an answer.")] = 60.0
     max_turns: Annotated[
-        int, Meta(ge=1, le=10**12, description="Turns after which an episode is truncated.")
+        LimitedPositive, Meta(description="Turns after which an episode is truncated.")
     ] = 1000
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Spec
+from dovetail.protocol.outside import LimitedNatural
 from dovetail.protocol.spaces import Discrete
 from dovetail_bridges.rlglue import taskspec
 from dovetail_bridges.rlglue.layout import Layout, native
@@ -29,7 +30,7 @@ INDEX_SIZE = 100_000
 class SeatOptions(Struct, frozen=True):
     """The form in which a legacy agent sees a game."""
 
-    index: Annotated[int, Meta(ge=0, le=10**12)] = 0
+    index: LimitedNatural = 0
     """The maximum number of observations to number in order of appearance; 0 shows them as they
     are."""
     mask: Literal["", "chars", "ints"] = ""
@@ -40,7 +41,7 @@ class SeatOptions(Struct, frozen=True):
     penalty: float | None = None
     """The reward for an illegal action; None takes the game's forfeit, its least reward, or -1, the
     first of these that exists."""
-    tries: Annotated[int, Meta(ge=0, le=10**12)] = 20
+    tries: LimitedNatural = 20
     """Illegal answers to one decision after which the action goes to the broker as it is."""
 
 

@@ -15,6 +15,7 @@ from dovetail.peer.environments.environment import Environment, Spec, Turn
 from dovetail.peer.registry import one_line
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError, NoLookahead
+from dovetail.protocol.outside import LimitedPositive
 from dovetail_bridges import arguments, conversion
 from dovetail_bridges.foreign_calls import ForeignCalls
 from dovetail_bridges.outcomes import from_returns
@@ -50,7 +51,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
         dict[str, Any], Meta(description="Arguments of textarena.make, by name.")
     ] = {}
     max_turns: Annotated[
-        int, Meta(ge=1, le=10**12, description="Turns after which an episode is truncated.")
+        LimitedPositive, Meta(description="Turns after which an episode is truncated.")
     ] = 1000
 
 

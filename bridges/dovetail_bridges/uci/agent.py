@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from dovetail.peer.agents.agent import Agent, Decision, End, Needs, Seat
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock
+from dovetail.protocol.outside import HIGHEST, LimitedPositive
 from dovetail_bridges.engine import Engine, command, log
 from dovetail_bridges.openspiel.games import library
 from dovetail_bridges.uci.chess import fen, moves
@@ -39,17 +40,15 @@ class UciParameters(Struct, frozen=True, forbid_unknown_fields=True):
             "adds one."
         ),
     ] = "stockfish"
-    nodes: (
-        Annotated[int, Meta(ge=1, le=10**12, description="Positions to search at a move.")] | None
-    ) = None
-    depth: (
-        Annotated[int, Meta(ge=1, le=10**12, description="Plies to search at a move.")] | None
-    ) = None
+    nodes: Annotated[LimitedPositive, Meta(description="Positions to search at a move.")] | None = (
+        None
+    )
+    depth: Annotated[LimitedPositive, Meta(description="Plies to search at a move.")] | None = None
     seconds: Annotated[
         float, Meta(gt=0, description="Seconds at a move, if nothing else limits it.")
     ] = 0.1
     options: Annotated[
-        dict[str, Annotated[int, Meta(ge=-(10**12), le=10**12)] | bool | str],
+        dict[str, Annotated[int, Meta(ge=-HIGHEST, le=HIGHEST)] | bool | str],
         Meta(description="The engine's own options: numbers, switches and choices."),
     ] = {}
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dovetail.peer.environments.environment import Scene, Spec, Turn, View, sole_action
 from dovetail.protocol.messages import Symmetry
+from dovetail.protocol.outside import LimitedPositive
 from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated, square_name
 from dovetail.protocol.spaces import Box
 from dovetail_games.board_game import BoardGame
@@ -37,8 +38,8 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
         bool, Meta(description="whether pawns in a base without a free exit are lost too")
     ] = True
     max_moves: Annotated[
-        int,
-        Meta(ge=1, le=10**12, description="moves of both players after which a game is truncated"),
+        LimitedPositive,
+        Meta(description="moves of both players after which a game is truncated"),
     ] = 20_000
     win_reward: Annotated[
         float, Meta(gt=0, description="reward of the winner; the loser gets its negative")

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from dovetail.peer.environments.environment import DovetailError, Scene, Spec, Turn, sole_action
+from dovetail.protocol.outside import LimitedNatural
 from dovetail.protocol.scenes import Cell, Choice, Piece, Seated, column_name, square_name
 from dovetail.protocol.spaces import Box, Dict, Discrete
 from dovetail_games.board_game import ArrayGame
@@ -40,7 +41,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = PIECES
     max_pieces: Annotated[
-        int, Meta(ge=0, le=10**12, description="pieces after which a game is truncated; 0: never")
+        LimitedNatural, Meta(description="pieces after which a game is truncated; 0: never")
     ] = 0
     afterstates: Annotated[
         Literal["after", "boards"],

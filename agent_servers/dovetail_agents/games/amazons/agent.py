@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dovetail.peer.agents.agent import Decision, End, Needs, Seat, Thoughts
 from dovetail.peer.agents.sampling import pick
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.outside import LimitedNatural
 from dovetail.protocol.spaces import Box
 from dovetail_agents.games.amazons import endgame
 from dovetail_agents.games.amazons.position import (
@@ -83,10 +84,8 @@ class AmazonsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=T
         Meta(description="Value a won game at a million instead of the study's 100."),
     ] = False
     halving: Annotated[
-        int,
-        Meta(
-            ge=0, le=10**12, description="Updates after which the step size is halved; 0 for never."
-        ),
+        LimitedNatural,
+        Meta(description="Updates after which the step size is halved; 0 for never."),
     ] = 5000
     endgame: Annotated[
         int,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dovetail.peer.agents.agent import Decision, End, Needs, Seat
 from dovetail.peer.agents.sampling import pick
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.outside import LimitedNatural
 from dovetail_agents.games.dots.kernels import MOST_LINES
 from dovetail_agents.games.dots.position import FEATURES, DotsPosition, DotsSearch, grid_of
 from dovetail_agents.learning.linear_td import Considered, LinearTD, LinearTDParameters
@@ -73,10 +74,8 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
         ),
     ] = 4
     most_positions: Annotated[
-        int,
+        LimitedNatural,
         Meta(
-            ge=0,
-            le=10**12,
             description="Maximum positions per decision, beyond which it looks less far ahead; "
             "0 for no limit. On 5 x 5 dots and more a turn can take boxes in millions of ways.",
         ),

@@ -13,6 +13,7 @@ from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat
 from dovetail.peer.agents.sampling import pick
 from dovetail.peer.kernels import njit
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.outside import LimitedNatural
 from dovetail_agents.games.dots.position import DotsPosition, grid_of
 from dovetail_games.dots.rules import Grid, grid
 
@@ -111,10 +112,8 @@ class DotsPerfectParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``DotsPerfect``."""
 
     rows: Annotated[
-        int,
+        LimitedNatural,
         Meta(
-            ge=0,
-            le=10**12,
             description="Rows of dots, where a board is not square; 0 for a square one.",
         ),
     ] = 0

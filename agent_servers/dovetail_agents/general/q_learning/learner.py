@@ -13,6 +13,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from dovetail.peer.agents.sampling import best
+from dovetail.protocol.outside import LimitedNatural
 from dovetail_agents.general.q_learning.table import Key, Table
 from dovetail_agents.learning.options import Discount, Epsilon
 from dovetail_agents.learning.step_size import StepSize
@@ -39,10 +40,8 @@ class LearnerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     discount: Discount = 0.95
     epsilon: Epsilon = 0.2
     min_visits: Annotated[
-        int,
+        LimitedNatural,
         Meta(
-            ge=0,
-            le=10**12,
             description="While learning, actions tried fewer times than this in a state come "
             "first; 0 is plain epsilon-greedy.",
         ),

@@ -16,6 +16,7 @@ from dovetail.peer.environments.environment import Environment
 from dovetail.peer.registry import names, registered
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.messages import Spec
+from dovetail.protocol.outside import LimitedNatural, LimitedPositive
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Space
 from dovetail_agents.general.search import alpha_beta, mcts, rollouts
@@ -164,7 +165,7 @@ class AlphaBetaParameters(EvaluatedParameters, frozen=True, forbid_unknown_field
 
     depth: Annotated[int, Meta(ge=1, le=100, description="Maximum plies to look ahead.")] = 4
     nodes: Annotated[
-        int, Meta(ge=0, le=10**12, description="Maximum positions per decision; 0 for no limit.")
+        LimitedNatural, Meta(description="Maximum positions per decision; 0 for no limit.")
     ] = 0
     seconds: Annotated[
         float, Meta(ge=0, description="Time for a decision; 0 for no limit but the clock's.")
@@ -233,16 +234,14 @@ class RolloutsParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields
 
     depth: Annotated[int, Meta(ge=1, le=100, description="Plies to look ahead.")] = 2
     candidates: Annotated[
-        int, Meta(ge=1, le=10**12, description="Number of best actions to play out.")
+        LimitedPositive, Meta(description="Number of best actions to play out.")
     ] = 5
     rollout_depth: Annotated[
         int, Meta(ge=1, le=100, description="Plies of search in the rollouts.")
     ] = 2
     rollout_actions: Annotated[
-        int,
+        LimitedNatural,
         Meta(
-            ge=0,
-            le=10**12,
             description="Actions of a rollout at most, then who has earned most has won; 0 plays "
             "to the end.",
         ),
@@ -289,7 +288,7 @@ class MCTSParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True
     """The parameters of ``MCTSAgent``."""
 
     simulations: Annotated[
-        int, Meta(ge=1, le=10**12, description="Maximum number of games played out per decision.")
+        LimitedPositive, Meta(description="Maximum number of games played out per decision.")
     ] = 200
     exploration: Annotated[
         float,

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from dovetail.protocol.outside import LimitedNatural
 from dovetail_agents.learning.network import Activation, Output
 from dovetail_agents.learning.options import Discount, Epsilon, LearningRate
 from dovetail_agents.learning.traces import Name as Traces
@@ -60,10 +61,8 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = "own"
     averaging: Annotated[
-        int,
+        LimitedNatural,
         Meta(
-            ge=0,
-            le=10**12,
             description="Evaluate with weights averaged over about this many episodes (Polyak and "
             "Juditsky 1992), which are steadier than the latest; 0 uses the latest.",
         ),
@@ -114,10 +113,8 @@ class RLGameParameters(TDParameters, frozen=True, forbid_unknown_fields=True):
     epsilon: Epsilon = 0.1
     traces: Annotated[Traces, Meta(description="How a gradient joins the trace.")] = "replacing"
     averaging: Annotated[
-        int,
-        Meta(
-            ge=0, le=10**12, description="Episodes to average the weights over; 0 uses the latest."
-        ),
+        LimitedNatural,
+        Meta(description="Episodes to average the weights over; 0 uses the latest."),
     ] = 0
     activation: Annotated[Activation, Meta(description="Activation of the hidden units.")] = (
         "sigmoid"
