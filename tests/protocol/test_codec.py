@@ -353,3 +353,8 @@ def test_tuples_nil_and_nested_maps_are_sent() -> None:
     value = {"a": (1, None, {"b": [0.5, np.float32(1)]})}
     frame = codec.own(m.Action(1, 0, 0, value))
     assert codec.decode(frame)["action"] == {"a": [1, None, {"b": [0.5, 1.0]}]}
+
+
+@pytest.mark.parametrize("count", [0, 15, 16, 65_535, 65_536])
+def test_the_head_of_an_array_is_the_one_of_msgpack(count: int) -> None:
+    assert codec.array_head(count) == msgpack.Packer().pack_array_header(count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -51,6 +52,18 @@ def extension(code: int, data: memoryview) -> Any:
 _encoder = msgspec.msgpack.Encoder(enc_hook=_encode_other)
 encode = _encoder.encode
 """Return the frame of a message or other value; raises one of ``UNSENDABLE``."""
+
+
+@lru_cache(maxsize=1 << 12)
+def array_head(count: int) -> bytes:
+    """Return the head of a MessagePack array, whose elements follow; msgspec writes whole values
+    only."""
+    if count < 16:
+        return bytes([0x90 + count])
+    if count < 1 << 16:
+        return b"\xdc" + count.to_bytes(2, "big")
+    return b"\xdd" + count.to_bytes(4, "big")
+
 
 _TIMES = (datetime.date, datetime.time, datetime.timedelta)
 _LOOKED_AT = (dict, list, tuple, *_TIMES)

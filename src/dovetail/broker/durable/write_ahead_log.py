@@ -327,14 +327,17 @@ def _is_long(events: list[Event]) -> bool:
 
 
 def _in_parts(events: list[Event]) -> list[bytes]:
-    """Return encoded events in parts, in which long frames are parts of their own, uncopied."""
+    """Return encoded events in parts, in which long frames are parts of their own, uncopied.
+
+    msgspec copies whatever it encodes, so the heads of what contains a long frame are written here.
+    """
     parts: list[bytes] = []
-    some = bytearray(_head(events))
+    some = bytearray(codec.array_head(len(events)))
     for event in events:
         if len(event) != 2:
             some += _encode(event)
             continue
-        some += b"\x92" + _encode(event[0]) + _head(event[1])
+        some += codec.array_head(2) + _encode(event[0]) + codec.array_head(len(event[1]))
         for each in event[1]:
             if len(each) < LONG:
                 some += _encode(each)
@@ -342,11 +345,6 @@ def _in_parts(events: list[Event]) -> list[bytes]:
             parts += [bytes(some) + b"\xc6" + len(each).to_bytes(4, "big"), each]
             some.clear()
     return [*parts, bytes(some)]
-
-
-def _head(array: list[Any]) -> bytes:
-    """Return what stands before the elements of an array in MessagePack."""
-    return b"\xdd" + len(array).to_bytes(4, "big")
 
 
 def live(journal: Journal, *, durable: bool) -> Live | None:

@@ -5,7 +5,6 @@ Each is a column with an entry per slot, or per slot and seat.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -163,7 +162,7 @@ class StackArrays:
         easy = plain.tolist()
         for row, count in enumerate(played.tolist()):
             if easy[row]:
-                encoded = _array(count) + data[row * size : row * size + 4 * count]
+                encoded = codec.array_head(count) + data[row * size : row * size + 4 * count]
             else:
                 turns = acts[row, :count].tolist()
                 encoded = codec.encode([[e for e in enumerate(t) if e[1] != NONE] for t in turns])
@@ -174,13 +173,3 @@ class StackArrays:
         """Return the mean of each of a seat's measures."""
         sums = self.measured.get(slot, {}).get(seat, {})
         return {name: total / count for name, (total, count) in sums.items()}
-
-
-@lru_cache(maxsize=1 << 12)
-def _array(count: int) -> bytes:
-    """Return the head of a MessagePack array."""
-    if count < 16:
-        return bytes([0x90 + count])
-    if count < 1 << 16:
-        return b"\xdc" + count.to_bytes(2, "big")
-    return b"\xdd" + count.to_bytes(4, "big")
