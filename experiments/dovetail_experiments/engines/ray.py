@@ -50,6 +50,8 @@ WATCH = 2.0
 """Seconds between checks that the head is alive."""
 GONE = 15.0
 """Seconds without an answer after which the head counts as gone."""
+# To wait for a head that restarts gains nothing: Ray keeps a cluster's state in the head's memory
+# (or in Redis, if the user runs one), so the new head knows neither this driver nor its workers.
 REFUSED = 1.0
 """Seconds of refused connections after which it does; the raylet beside it ends the driver without
 a word as soon as that uses it."""
