@@ -74,7 +74,7 @@ class NTuple2048(VectorAgent[NTupleParameters]):
         self.shape = shape
 
     @property
-    def _board(self) -> tuple[int, int, kernels.Network]:
+    def _board(self) -> tuple[int, int, kernels.NTupleNetwork]:
         """Board and network, as arguments for the kernels."""
         assert self.shape is not None
         return *self.shape, self.network.of(self.weights)

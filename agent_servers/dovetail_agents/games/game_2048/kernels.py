@@ -21,7 +21,7 @@ FIRST_STAGE = 13
 """The exponent of the tile that begins the second stage: 8192."""
 
 
-class Network(NamedTuple):
+class NTupleNetwork(NamedTuple):
     """A network of one board size and its weights."""
 
     places: Array
@@ -39,7 +39,7 @@ class Network(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _stage(tiles: Array, network: Network) -> int:
+def _stage(tiles: Array, network: NTupleNetwork) -> int:
     """Return the first weight of a board's stage, which is that of its largest tile."""
     if network.stages == 1:
         return 0
@@ -59,7 +59,7 @@ def _entry(tiles: Array, places: Array, look: int, exponents: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def entries(tiles: Array, network: Network, out: Array) -> None:
+def entries(tiles: Array, network: NTupleNetwork, out: Array) -> None:
     """Write the weight that each look reads: int64, shape (looks,)."""
     places, tables, exponents = network.places, network.tables, network.exponents
     stage = _stage(tiles, network)
@@ -76,7 +76,7 @@ def _weight(weights: Array, size: int, entry: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def read(found: Array, network: Network) -> float:
+def read(found: Array, network: NTupleNetwork) -> float:
     """Return the sum of the weights at these entries."""
     weights, size = network.weights, network.size
     total = 0.0
@@ -86,7 +86,7 @@ def read(found: Array, network: Network) -> float:
 
 
 @njit(cache=True, nogil=True)
-def value(tiles: Array, network: Network) -> float:
+def value(tiles: Array, network: NTupleNetwork) -> float:
     """Return the network's value of a board."""
     places, tables, exponents = network.places, network.tables, network.exponents
     weights, size = network.weights, network.size
@@ -99,7 +99,7 @@ def value(tiles: Array, network: Network) -> float:
 
 
 @njit(cache=True, nogil=True)
-def expected(tiles: Array, plies: int, rows: int, columns: int, network: Network) -> float:
+def expected(tiles: Array, plies: int, rows: int, columns: int, network: NTupleNetwork) -> float:
     """Return the expectimax value of a board after a slide.
 
     Each possible new tile (2 with probability 0.9, otherwise 4) is answered by the best slide;
@@ -136,7 +136,7 @@ def expected(tiles: Array, plies: int, rows: int, columns: int, network: Network
 
 
 @njit(cache=True, nogil=True)
-def update(tiles: Array, network: Network, step: float) -> None:
+def update(tiles: Array, network: NTupleNetwork, step: float) -> None:
     """Add a step to the weight that each look at a board reads."""
     found = np.empty(network.places.shape[0], np.int64)
     entries(tiles, network, found)
@@ -144,7 +144,7 @@ def update(tiles: Array, network: Network, step: float) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _add(found: Array, network: Network, step: float) -> None:
+def _add(found: Array, network: NTupleNetwork, step: float) -> None:
     weights, size = network.weights, network.size
     for look in range(found.shape[0]):
         entry = found[look]
@@ -157,7 +157,7 @@ def best_move(
     legal: int,
     rows: int,
     columns: int,
-    network: Network,
+    network: NTupleNetwork,
     plies: int,
     best: Array,
     values: Array,
@@ -170,7 +170,7 @@ def best_move(
         tiles: the board.
         legal: the legal moves as bits.
         rows, columns: the size of the board.
-        network: see ``Network``.
+        network: see ``NTupleNetwork``.
         plies: see ``expected``.
         best: written, the board after that move.
         values: float64, shape (4,): written, reward plus value of each move, NaN for illegal ones.
@@ -193,7 +193,7 @@ def best_move(
 
 
 @njit(cache=True, nogil=True)
-def learn(tiles: Array, target: float, rate: float, network: Network) -> None:
+def learn(tiles: Array, target: float, rate: float, network: NTupleNetwork) -> None:
     """Move a board's value towards a target, by the share ``rate``."""
     error = target - value(tiles, network)
     update(tiles, network, rate * error / network.places.shape[0])
@@ -206,7 +206,7 @@ def decide(
     legal: Array,
     rows: int,
     columns: int,
-    network: Network,
+    network: NTupleNetwork,
     plies: int,
     rate: float,
     learning: bool,
@@ -253,7 +253,7 @@ def appear(tiles: Array, state: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _coherent(found: Array, network: Network, sums: Array, sizes: Array, step: float) -> None:
+def _coherent(found: Array, network: NTupleNetwork, sums: Array, sizes: Array, step: float) -> None:
     weights = network.weights
     for look in range(found.shape[0]):
         entry = found[look]
@@ -270,7 +270,7 @@ def play(
     seeds: Array,
     rows: int,
     columns: int,
-    network: Network,
+    network: NTupleNetwork,
     plies: int,
     rate: float,
     coherent: bool,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.protocol.errors import DovetailError
-from dovetail_agents.games.game_2048.kernels import Network
+from dovetail_agents.games.game_2048.kernels import NTupleNetwork
 
 Name = Literal["lines", "fives", "sixes"]
 Array = NDArray[Any]
@@ -89,18 +89,18 @@ class Layout:
     shape: tuple[int, int]
     """Shape of the weights: tables of all stages, entries."""
     stages: int = 1
-    """Number of stages; see ``kernels.Network``."""
+    """Number of stages; see ``kernels.NTupleNetwork``."""
 
     def zeros(self) -> Array:
         """Return zero weights: float32, of ``shape``."""
         return np.zeros(self.shape, np.float32)
 
-    def of(self, weights: Array) -> Network:
+    def of(self, weights: Array) -> NTupleNetwork:
         """Return the network with these weights, which it shares."""
         tables, entries = self.shape
         size = tables // self.stages * entries
         rest = self.exponents, self.stages, size, weights.reshape(-1)
-        return Network(self.places, self.tables * entries, *rest)
+        return NTupleNetwork(self.places, self.tables * entries, *rest)
 
 
 def layout(
