@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.peer.cores import available
+from dovetail.peer.quoting import command
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.engines.engine import engine
 from dovetail_experiments.engines.local import local
@@ -58,7 +59,7 @@ def unmet(row: Row, out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
     name, key = row.rests_on
     other = study(name).row(key)
     places = kept_file(kept, name, other, "study"), file(out, name, other, "study")
-    return "" if any(each.is_file() for each in places) else f"dovetail study {name} {key}"
+    return "" if any(each.is_file() for each in places) else command("study", name, key)
 
 
 def pick(row: Row, wanted: SizeName) -> SizeName:

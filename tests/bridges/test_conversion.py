@@ -14,6 +14,8 @@ from dovetail.peer.agents.sampling import sample
 from dovetail.protocol import codec, spaces
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges import conversion as c
+from dovetail_bridges.as_json import DEPTH, as_json
+from dovetail_bridges.gdl.prover import deep
 from dovetail_bridges.outcomes import from_returns
 
 pytestmark = pytest.mark.fast
@@ -176,3 +178,12 @@ def test_values_need_no_gymnasium(monkeypatch: pytest.MonkeyPatch) -> None:
     space = spaces.Box([2], [1, -5], [3, 5], "int64")
     assert c.zeros(space).tolist() == [1, 0]
     assert c.to_value(space, [2, 4]).dtype == np.int64
+
+
+def test_the_depth_of_an_observation_depends_on_no_program() -> None:
+    value: Any = 0
+    for _ in range(DEPTH):
+        value = [value]
+    assert as_json(value) == DEPTH * "[" + "0" + DEPTH * "]"
+    with deep(), pytest.raises(DovetailError, match="nested too deeply"):
+        as_json([value])

@@ -28,7 +28,7 @@ from dovetail_bridges.gdl import rules as rules_module
 from dovetail_bridges.gdl.environment import GDL, board, bundled, rules_of
 from dovetail_bridges.gdl.game import Game, State
 from dovetail_bridges.gdl.kif import Term
-from dovetail_bridges.gdl.prover import Proof, Prover
+from dovetail_bridges.gdl.prover import FRAMES, Proof, Prover, deep
 from dovetail_bridges.gdl.rules import BadRules
 from dovetail_games.connect_four.rules import ConnectFourBoard
 from dovetail_games.rlgame.rules import DIRECTIONS, RLGameBoard
@@ -109,6 +109,17 @@ def test_rules_without_an_end_or_a_meaning_are_told_when_they_are_needed(
     with pytest.raises(DovetailError, match=problem) as told:
         assert Game(SMALL + more).start().legal
     assert "\n" not in str(told.value)
+    assert sys.getrecursionlimit() == limit
+
+
+def test_provers_of_several_threads_leave_the_limit_of_frames_as_it_was() -> None:
+    limit = sys.getrecursionlimit()
+    first, second = deep(), deep()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert sys.getrecursionlimit() >= FRAMES
+    second.__exit__(None, None, None)
     assert sys.getrecursionlimit() == limit
 
 

@@ -60,7 +60,7 @@ def test_executions_are_listed_and_a_missing_store_is_one_line(browser: TestClie
     (source,) = re.findall('data-source="([^"]+)"', text)
     assert browser.get(source).json()[0].startswith("one in one <b>: mean score 0.")
     (cup, *_) = browser.get("/results/0/2/headlines").json()
-    assert re.match(r"cup: \w+ came first with \d+% \(\d+%..\d+%\) points, before \w+\.", cup)
+    assert re.match(r"cup: \w+ came first with \d+% \(\d+%..\d+%\) of the points, before", cup)
 
 
 def test_the_tables_have_the_figures_of_the_report(browser: TestClient, results: Path) -> None:

@@ -101,7 +101,7 @@ def test_a_scene_that_makes_no_sense_is_one_line_beside_the_text(
             assert again["problem"] == ""
             assert [each["turn"] for each in again["positions"]] == [0, 1, 2]
             assert again["positions"][2]["text"].startswith("<b id=bold>xxx")
-            assert httpx.get(f"{served.url}replay").text.count("nonsense") == 1
+            assert httpx.get(f"{served.url}replay").text.count("nonsense</a>") == 1
         finally:
             program.terminate()
 

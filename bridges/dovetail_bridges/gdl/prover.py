@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
@@ -30,6 +31,28 @@ OPEN = 3.0
 """The assumed number of values of an open argument; a known one divides the answers by its
 root."""
 FAR = 1 << 60
+
+_proving = [0, 0]
+"""The threads that prove, and the interpreter's limit of frames before the first of them."""
+_limit = threading.Lock()
+
+
+@contextmanager
+def deep() -> Iterator[None]:
+    """Allow ``FRAMES`` frames; the limit is that of all threads, so the last one restores it."""
+    with _limit:
+        if not _proving[0]:
+            _proving[1] = sys.getrecursionlimit()
+            sys.setrecursionlimit(max(_proving[1], FRAMES))
+        _proving[0] += 1
+    try:
+        yield
+    finally:
+        with _limit:
+            _proving[0] -= 1
+            if not _proving[0]:
+                sys.setrecursionlimit(_proving[1])
+
 
 Place = list[object]
 """The values of a rule's variables and constants, by number; at 0 the table of its head."""
@@ -128,12 +151,10 @@ class Prover:
         """
         known = tuple(each is not None for each in arguments)
         key = tuple(each for each in arguments if each is not None)
-        limit = sys.getrecursionlimit()
-        with self._lock:
+        with self._lock, deep():
             if len(self.fixed) > MOST_TABLES:
                 self.fixed.clear()
             self.budget.begin()
-            sys.setrecursionlimit(max(limit, FRAMES))
             try:
                 return list(self.call(relation, known).solve(proof, key).answers)
             except RecursionError:
@@ -143,7 +164,6 @@ class Prover:
             except TooLarge as error:
                 raise TooLarge(f"`{relation}`: {error}") from None
             finally:
-                sys.setrecursionlimit(limit)
                 for table in proof.open:  # of a question that failed
                     table.home.pop(table.name, None)
                 proof.open.clear()
