@@ -35,4 +35,4 @@ def _ordered(value: Any, levels: int) -> Any:
             return {str(key): _ordered(value[key], levels - 1) for key in sorted(value, key=str)}
         case list() | tuple():
             return [_ordered(each, levels - 1) for each in value]
-    return _ordered(value.tolist(), levels) if hasattr(value, "tolist") else str(value)
+    return _ordered(value.tolist(), levels - 1) if hasattr(value, "tolist") else str(value)

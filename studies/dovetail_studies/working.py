@@ -128,10 +128,10 @@ def run(
         if row.work is None:
             raise DovetailError(f"row {row.key} of study {whole.name} cannot be run: {row.missing}")
         made_here = wanted == "study" and row.rests_on in together
-        if not made_here and (command := unmet(row, out)):
+        if not made_here and (needed := unmet(row, out)):
             why = (
                 f"{whole.name} {row.key} reads results that a checkout has; run it there, or run "
-                f"`{command}` first"
+                f"`{needed}` first"
             )
             if len(together) == 1:
                 raise DovetailError(why)

@@ -187,3 +187,12 @@ def test_the_depth_of_an_observation_depends_on_no_program() -> None:
     assert as_json(value) == DEPTH * "[" + "0" + DEPTH * "]"
     with deep(), pytest.raises(DovetailError, match="nested too deeply"):
         as_json([value])
+
+
+def test_an_observation_that_never_becomes_plain_is_refused() -> None:
+    class Endless:
+        def tolist(self) -> Any:
+            return self
+
+    with pytest.raises(DovetailError, match="nested too deeply"):
+        as_json(Endless())
