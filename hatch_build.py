@@ -70,8 +70,9 @@ class BuildHook(BuildHookInterface[BuilderConfig]):
             return
         self._mark(build_data)
         client = Path(self.root, CLIENT)
-        if self.target_name == "wheel" and client.is_dir():
-            build_data["force_include"][str(client)] = "dovetail_web/client"
+        if client.is_dir():
+            place = "dovetail_web/client" if self.target_name == "wheel" else CLIENT
+            build_data["force_include"][str(client)] = place
         if self.target_name == "wheel" and wanted():
             self._compiled(build_data)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -173,3 +175,18 @@ def test_every_module_imports_and_plays_in_process_without_what_windows_lacks() 
     lines = done.stdout.splitlines()
     assert len(lines) > 300
     assert lines[-1] == "3 played"
+
+
+@pytest.mark.parametrize(
+    ("target", "place"),
+    [("wheel", "dovetail_web/client"), ("sdist", "clients/typescript/dist/src")],
+)
+def test_an_archive_has_the_client_that_the_page_hands_out(
+    tmp_path: Path, target: str, place: str
+) -> None:
+    client = tmp_path / "clients/typescript/dist/src"
+    client.mkdir(parents=True)
+    hook: Any = runpy.run_path(str(TOP / "hatch_build.py"))["BuildHook"]
+    data: dict[str, Any] = {"force_include": {}}
+    hook(str(tmp_path), {}, None, None, str(tmp_path), target).initialize("standard", data)
+    assert data["force_include"] == {str(client): place}
