@@ -237,6 +237,23 @@ class Array(ConnectFour):
     assert answer.out.splitlines()[-1] == last
 
 
+def test_a_skipped_check_is_not_counted_as_passed(dovetail: Any, tmp_path: Path) -> None:
+    (tmp_path / "far.py").write_text(
+        """
+from dovetail.protocol.errors import NoLookahead
+from dovetail_games.connect_four import ConnectFour
+
+class Far(ConnectFour):
+    def fork(self, seat, seed):
+        raise NoLookahead("the server offers no lookahead")
+"""
+    )
+    answer = dovetail("check", "env", "far.py:Far", "--episodes", "1")
+    assert (answer.code, answer.err) == (0, "")
+    assert "skipped forks_stand_alone: the server offers no lookahead" in answer.out.splitlines()
+    assert answer.out.splitlines()[-1] == "9 of 10 checks passed, 1 skipped"
+
+
 def test_an_arena_that_runs_already_is_left_alone(dovetail: Any, tmp_path: Path) -> None:
     (tmp_path / "arena.toml").write_text(
         "name = 'club'\nbind = 'tcp://127.0.0.1:1'\n[[ladders]]\nname = 'four'\ngame = 'connect_four'\n"
@@ -419,3 +436,19 @@ def test_a_group_without_a_command_shows_its_help(dovetail: Any) -> None:
     answer = dovetail("keys")
     assert answer.code == 2
     assert "Usage: dovetail keys" in answer.err
+
+
+def test_every_command_takes_the_same_seeds() -> None:
+    found = {}
+    pending = [typer.main.get_command(cli.app)]
+    while pending:
+        command: Any = pending.pop()
+        context = command.context_class(command)
+        if hasattr(command, "list_commands"):
+            names = command.list_commands(context)
+            pending += [command.resolve_command(context, [name])[1] for name in names]
+        for option in command.params:
+            if "--seed" in option.opts:
+                found[command.help] = (option.type.min, option.type.max)
+    assert len(found) > 10
+    assert set(found.values()) == {(0, 2**63 - 1)}, found

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dovetail import Environment, IllegalAction, Spec, Turn, View, spaces
+from dovetail.protocol.errors import NoLookahead
 from dovetail.testing import CheckFailed, check_environment
 
 TOP = Path(__file__).resolve().parents[2]
@@ -209,7 +210,33 @@ WRONG: list[tuple[type[Environment], str, str]] = [
 
 
 def test_a_right_one_passes() -> None:
-    check_environment(Right)
+    assert check_environment(Right) == []
+
+
+class AtAServer(Right):
+    """Cannot be copied, as what plays at a server."""
+
+    def init(self) -> Spec:
+        spec = super().init()
+        spec.afterstates = True
+        return spec
+
+    def afterstates(self, seat: int) -> Any:
+        return [[self.heap - taken] for taken in self.legal()]
+
+    def fork(self, seat: int, seed: int) -> Any:
+        raise NoLookahead("the server offers no lookahead")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise TypeError("a socket")
+
+
+def test_what_cannot_be_checked_is_said() -> None:
+    illegal, afterstates, forks = check_environment(AtAServer)
+    assert illegal.startswith("illegal_actions_change_nothing: the environment cannot be copied")
+    assert "--strict needs no copy" in illegal
+    assert afterstates.startswith("afterstates_are_what_is_seen: the environment cannot be copied")
+    assert forks == "forks_stand_alone: the server offers no lookahead"
 
 
 @pytest.mark.parametrize(

@@ -97,16 +97,16 @@ def agent_(
     )
 
 
-def _each(names: list[str], check: Callable[[str], None], basic: str = "") -> int:
+def _each(names: list[str], check: Callable[[str], list[str] | None], basic: str = "") -> int:
     """Run checks and show each result; stop if the ``basic`` one fails."""
     from rich.markup import escape
 
     from dovetail.testing.problem import CheckFailed
 
-    passed = 0
+    passed = left = 0
     for number, name in enumerate(names, 1):
         try:
-            check(name)
+            skipped = check(name)
         except CheckFailed as error:
             common.show(f"[red]FAILED[/] {escape(str(error))}")
             if name == basic:
@@ -116,7 +116,11 @@ def _each(names: list[str], check: Callable[[str], None], basic: str = "") -> in
                 )
                 return common.FAILED
         else:
-            passed += 1
-            common.show(f"[green]passed[/] {name}")
-    common.show(f"{passed} of {len(names)} checks passed")
-    return common.OK if passed == len(names) else common.FAILED
+            if skipped:
+                left += 1
+                common.show(f"[yellow]skipped[/] {escape(skipped[0])}")
+            else:
+                passed += 1
+                common.show(f"[green]passed[/] {name}")
+    common.show(f"{passed} of {len(names)} checks passed" + f", {left} skipped" * bool(left))
+    return common.OK if passed + left == len(names) else common.FAILED

@@ -34,6 +34,7 @@ SERVING = f"{GUIDE}#serving-it"
 WRONG = f"{GUIDE}#when-something-is-wrong"
 MOST_TURNS = 100_000
 """Turns after which an episode counts as endless."""
+UNCOPIED = "the environment cannot be copied, so no such action was tried"
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class EnvironmentSubject:
     strict: bool
     open: list[Environment] = field(default_factory=list)
     """The environments that were made and not cleaned up yet."""
+    skipped: list[str] = field(default_factory=list)
+    """The checks that could not be made, and why."""
 
     def make(self) -> tuple[Environment, Spec]:
         """Return a new environment and the spec from its ``init``."""
@@ -266,6 +269,7 @@ def illegal_actions_change_nothing(subject: EnvironmentSubject) -> None:
         for each in wrong:
             tried = environment if subject.strict else _copied(environment)
             if tried is None:
+                subject.skipped.append(f"{name}: {UNCOPIED}; --strict needs no copy")
                 return
             _try_illegal(tried, each, subject)
             if (environment.text(), frozen(environment.scene())) != before:
@@ -319,7 +323,10 @@ def afterstates_are_what_is_seen(subject: EnvironmentSubject) -> None:
                 wrong = f"afterstates({view.seat}) has {len(rows)} rows for {len(legal)} actions"
                 raise CheckFailed(name, wrong, "one row per legal action", AFTERSTATES)
             for row, action in zip(rows, legal, strict=True):
-                ahead = copy.deepcopy(environment)
+                ahead = _copied(environment)
+                if ahead is None:
+                    subject.skipped.append(f"{name}: {UNCOPIED}")
+                    return
                 after = ahead.step({**actions, view.seat: action})
                 seen = _seen_after(ahead, after, view.seat, spec)
                 if seen is None:
@@ -432,7 +439,8 @@ def forks_stand_alone(subject: EnvironmentSubject) -> None:
         with no_error(name, f"fork({seat}, 11)", HIDDEN):
             try:
                 fork = environment.fork(seat, 11)
-            except NoLookahead:  # agents that look ahead are told so
+            except NoLookahead as error:  # agents that look ahead are told so
+                subject.skipped.append(f"{name}: {error}")
                 return
         if fork.text(seat) != before[1]:
             wrong = f"the fork shows seat {seat} another position"
@@ -500,7 +508,7 @@ def check_environment(
     episodes: int = 12,
     strict: bool = False,
     only: str = "",
-) -> None:
+) -> list[str]:
     """Check an environment; raise an error if a check fails.
 
     Args:
@@ -510,6 +518,9 @@ def check_environment(
         strict: also check what Dovetail requires of its own games: ``step`` refuses every illegal
             action, everything is described, and there are texts and scenes.
         only: the name of a check in ``CHECKS``; empty runs all.
+
+    Returns:
+        The checks that were skipped, a line each that says why.
 
     Raises:
         CheckFailed: a check fails; one line says what is wrong and where the guide explains it.
@@ -526,3 +537,4 @@ def check_environment(
                 subject.close()
             raise
         subject.close()
+    return subject.skipped
