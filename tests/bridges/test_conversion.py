@@ -185,7 +185,7 @@ def test_the_depth_of_an_observation_depends_on_no_program() -> None:
     for _ in range(DEPTH):
         value = [value]
     assert as_json(value) == DEPTH * "[" + "0" + DEPTH * "]"
-    with deep(), pytest.raises(DovetailError, match="nested too deeply"):
+    with deep, pytest.raises(DovetailError, match="nested too deeply"):
         as_json([value])
 
 

@@ -114,12 +114,11 @@ def test_rules_without_an_end_or_a_meaning_are_told_when_they_are_needed(
 
 def test_provers_of_several_threads_leave_the_limit_of_frames_as_it_was() -> None:
     limit = sys.getrecursionlimit()
-    first, second = deep(), deep()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
+    deep.__enter__()
+    deep.__enter__()
+    deep.__exit__()
     assert sys.getrecursionlimit() >= FRAMES
-    second.__exit__(None, None, None)
+    deep.__exit__()
     assert sys.getrecursionlimit() == limit
 
 

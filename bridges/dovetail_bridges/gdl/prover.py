@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -32,28 +31,30 @@ OPEN = 3.0
 root."""
 FAR = 1 << 60
 
-_proving = [0, 0]
-"""The threads that prove, and the interpreter's limit of frames before the first of them."""
-_limit = threading.Lock()
+
+class _Deep:
+    """Allows ``FRAMES`` frames; the limit is that of all threads, so the last one restores it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._before = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._threads:
+                self._before = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self._before, FRAMES))
+            self._threads += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._threads -= 1
+            if not self._threads:
+                sys.setrecursionlimit(self._before)
 
 
-@contextmanager
-def deep() -> Iterator[None]:
-    """Allow ``FRAMES`` frames; the limit is that of all threads, so the last one restores it."""
-    with _limit:
-        if not _proving[0]:
-            _proving[1] = sys.getrecursionlimit()
-            sys.setrecursionlimit(max(_proving[1], FRAMES))
-        _proving[0] += 1
-    try:
-        yield
-    finally:
-        with _limit:
-            _proving[0] -= 1
-            if not _proving[0]:
-                sys.setrecursionlimit(_proving[1])
-
-
+deep = _Deep()
 Place = list[object]
 """The values of a rule's variables and constants, by number; at 0 the table of its head."""
 
@@ -151,7 +152,7 @@ class Prover:
         """
         known = tuple(each is not None for each in arguments)
         key = tuple(each for each in arguments if each is not None)
-        with self._lock, deep():
+        with self._lock, deep:
             if len(self.fixed) > MOST_TABLES:
                 self.fixed.clear()
             self.budget.begin()
