@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.cli import common
 from dovetail.cli.common import Register, Set, UsageError, log_to_stderr, made, register, settings
 from dovetail.cli.standard_streams import conversation
 from dovetail.protocol import outside
@@ -15,7 +16,7 @@ from dovetail.protocol import outside
 if TYPE_CHECKING:
     from dovetail.peer.agents.agent import Agent
 
-Seed = Annotated[int, typer.Option(help="Seeds the agent's random choices.")]
+Seed = Annotated[int, common.seed("Seed of the agent's random choices.")]
 State = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Load a state that the agent saved.")
 ]

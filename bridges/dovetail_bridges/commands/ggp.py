@@ -33,7 +33,7 @@ def player(
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
     ] = 9147,
     set_: common.Set = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the agent's random choices.")] = 0,
+    seed: Annotated[int, common.seed("Seed of the agent's random choices.")] = 0,
     state: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Load a state that the agent saved.", dir_okay=False),
@@ -85,9 +85,7 @@ def match(
     start_clock: Annotated[int, typer.Option(min=1, help="Seconds before the first move.")] = 10,
     play_clock: Annotated[int, typer.Option(min=1, help="Seconds for each move.")] = 10,
     games: Annotated[int, typer.Option(min=1, help="Number of matches.")] = 1,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Seed of chance; one higher for each match.")
-    ] = 0,
+    seed: Annotated[int, common.seed("Seed of chance; one higher for each match.")] = 0,
     on_fault: Annotated[
         Literal["random", "forfeit"],
         typer.Option(help="The cost of a late or illegal answer: a random move, or the match."),

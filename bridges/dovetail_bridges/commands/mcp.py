@@ -35,7 +35,7 @@ SetAgent = Annotated[
     list[str] | None,
     typer.Option(metavar="KEY=VALUE", help="Set a parameter of the agents; may be repeated."),
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Seed; the same seed gives the same games.")]
+Seed = Annotated[int | None, common.seed("Seed; the same seed gives the same games.")]
 Clock = Annotated[
     float | None,
     typer.Option(min=1.0, metavar="SECONDS", help="Time for each decision; see --on-timeout."),

@@ -68,7 +68,7 @@ class Options:
         str | None,
         typer.Option(metavar="AGENT", help="With --experiment: the Dovetail agent that it drives."),
     ] = None
-    seed: Annotated[int, typer.Option(help="With --experiment: the seed of game and player.")] = 0
+    seed: Annotated[int, common.seed("With --experiment: the seed of game and player.")] = 0
     mode: Annotated[
         Literal["learn", "evaluate"],
         typer.Option(help="With --experiment: whether native agents learn."),

@@ -58,9 +58,7 @@ def play(
             metavar="NAME", help="With --connect: load a state of AGENT that the broker stores."
         ),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed; the same seed gives the same game.")
-    ] = None,
+    seed: Annotated[int | None, common.seed("Seed; the same seed gives the same game.")] = None,
     games: Annotated[int, typer.Option(min=1, help="Number of games.")] = 1,
     register_: common.Register = None,
     connect: common.MaybeConnect = None,

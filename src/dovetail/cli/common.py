@@ -193,6 +193,13 @@ RecordedEnv = Annotated[
         help="The environment, if it is not installed: module:Class or file.py:Class.",
     ),
 ]
+
+
+def seed(help_: str) -> Any:
+    """Return an option that takes a seed, one that every generator takes."""
+    return typer.Option(min=0, max=(1 << 63) - 1, help=help_)
+
+
 Set = Annotated[
     list[str] | None,
     typer.Option(

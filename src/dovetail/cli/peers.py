@@ -127,7 +127,7 @@ def agent(
             help="Serve one agent; experiments refer to it by name (--name, or its type).",
         ),
     ] = False,
-    seed: Annotated[int | None, typer.Option(help="With --as-one: the agent's seed.")] = None,
+    seed: Annotated[int | None, common.seed("With --as-one: the agent's seed.")] = None,
     set_: common.Set = None,
     register_: common.Register = None,
     show_options: ShowOptions = False,

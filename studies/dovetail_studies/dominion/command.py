@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
+from dovetail.cli import common
 from dovetail.peer import options
 from dovetail.peer.options import settings
 from dovetail.protocol.errors import DovetailError
@@ -54,7 +55,7 @@ Set = Annotated[
         "--set", metavar="KEY=VALUE", help="Set an option of dominion-q; may be repeated."
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the table and of all games.")]
+Seed = Annotated[int, common.seed("Seed of the table and of all games.")]
 Points = Annotated[
     Path | None,
     typer.Option(dir_okay=False, help="Write the tests here, one line of JSON for each."),

@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from dovetail.cli import common
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.game_2048 import saved
 from dovetail_agents.games.game_2048.networks import Name
@@ -43,7 +44,7 @@ def train_command(
     first: Annotated[
         float, typer.Option(help="Initial value of every board; a high one is optimistic.")
     ] = 0.0,
-    seed: Annotated[int, typer.Option(help="Seed of the games.")] = 1,
+    seed: Annotated[int, common.seed("Seed of the games.")] = 1,
     save_every: Annotated[
         int, typer.Option(min=0, help="Games between saves; 0 saves only at the end.")
     ] = 0,
@@ -68,7 +69,7 @@ def measure_command(
     file: Annotated[Path, typer.Argument(help="A state that training or the agent saved.")],
     games: Annotated[int, typer.Option(min=1)] = 1000,
     seed: Annotated[
-        int, typer.Option(help="Seed of the games; use another than in training.")
+        int, common.seed("Seed of the games; use another than in training.")
     ] = 1_000_001,
     plies: Annotated[int, typer.Option(min=1, max=4, help="Slides looked ahead.")] = 1,
 ) -> None:

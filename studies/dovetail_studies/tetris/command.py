@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import typer
 
+from dovetail.cli import common
 from dovetail.peer.quoting import command
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.tetris.weights import PLAYERS, Features, Weights, size
@@ -47,7 +48,7 @@ Pieces = Annotated[str, typer.Option(help="Pieces that can come.")]
 Most = Annotated[
     int, typer.Option(min=0, help="Maximum number of pieces of a game; 0 for no limit.")
 ]
-Seed = Annotated[int, typer.Option(min=0)]
+Seed = Annotated[int, common.seed("Seed of the search and of all games.")]
 Generations = Annotated[int, typer.Option(min=1)]
 Each = Annotated[int, typer.Option("--games", min=1, help="Games of each candidate.")]
 Final = Annotated[int, typer.Option(min=1, help="Games to evaluate each generation's result.")]
@@ -439,7 +440,7 @@ def measure(
         typer.Option(help="Avoid placements that end the game; weights do and networks do not."),
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="Seed of the games; use another than in training.")
+        int, common.seed("Seed of the games; use another than in training.")
     ] = 1_000_001,
     workers: Workers = 1,
     game_2048: Annotated[bool, typer.Option("--2048", help="Play 2048 by a genome file.")] = False,
