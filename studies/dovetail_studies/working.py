@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ OUT = Path("out/studies")
 KEPT_RESULTS = Path("studies/pages/results")
 """The results in the repository that pages rest on, an archive per study."""
 FIRST_SEED = 1
+_Piece = tuple[str, Row, SizeName, KeptResults, Unit]
 
 
 def units(
@@ -121,7 +124,7 @@ def run(
     Raises:
         DovetailError: a row has no code, or results cannot be written.
     """
-    todo: list[tuple[str, Row, SizeName, KeptResults, Unit]] = []
+    todo: list[_Piece] = []
     taken: set[tuple[str, str, bytes]] = set()
     together = [(whole.name, row.key) for whole, rows in chosen for row in rows]
     for whole, row in ((whole, row) for whole, rows in chosen for row in rows):
@@ -175,6 +178,8 @@ def run(
             _elsewhere(on, jobs, pieces_there, folders, keep, told)
         return
     jobs = jobs or available()
+    if jobs > 1:
+        todo = _apart(todo)
     arguments = [(name, row.key, unit, place(name, row, size)) for name, row, size, _, unit in todo]
     if jobs == 1:
         for number, each in enumerate(arguments):
@@ -186,6 +191,14 @@ def run(
                 raise event.error
             if isinstance(event, Yielded):
                 keep(event.piece, event.value)
+
+
+def _apart(todo: Sequence[_Piece]) -> list[_Piece]:
+    """Return pieces of work with the studies in turn, so that two processes seldom compile the same
+    kernels at once; those that read the results of other rows come last."""
+    turns: dict[str, itertools.count[int]] = defaultdict(itertools.count)
+    place = [(piece[1].rests_on is not None, next(turns[piece[0]])) for piece in todo]
+    return [piece for _, piece in sorted(zip(place, todo, strict=True), key=lambda each: each[0])]
 
 
 def _elsewhere(

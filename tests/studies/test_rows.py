@@ -425,6 +425,15 @@ def test_a_row_that_reads_results_which_are_not_here_is_left_out_with_a_word(
         working.run([(best, [best.row("amazons")])], "quick", 1, out=tmp_path, told=told.append)
 
 
+def test_processes_take_the_studies_in_turn_and_rows_that_read_results_last() -> None:
+    best, dots = study("best"), study("dots")
+    rows = [("best", best.row("amazons")), *[("best", best.row("2048"))] * 2]
+    rows += [("dots", dots.row("five"))] * 3
+    todo = [(*row, "quick", KeptResults([Path("x")]), {"seed": at}) for at, row in enumerate(rows)]
+    order = [unit["seed"] for *_, unit in working._apart(todo)]
+    assert order == [3, 1, 4, 2, 5, 0]
+
+
 PRINTED = ("study", "published", "the study's best", "the literature's best")
 """How columns begin whose figures are not ours."""
 MARKED = re.compile(
