@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -68,26 +68,33 @@ def site() -> Iterator[str]:
 
 
 @contextmanager
+def serving(serve: Callable[..., None], *arguments: Any) -> Iterator[None]:
+    """Serve agents or an environment in a thread until the block ends."""
+    stop = threading.Event()
+    thread = threading.Thread(target=serve, args=arguments, kwargs={"stop": stop})
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@contextmanager
 def broker(site: str, tmp_path: Path, grace: float = 10.0) -> Iterator[tuple[str, str]]:
     """Run a broker with Connect Four; yield its addresses for programs and for pages."""
     found: list[str] = []
-    with in_thread(
-        "tcp://127.0.0.1:*",
-        settings=Settings(grace=grace),
-        journal=Journal(tmp_path / "journal"),
-        web=Web("127.0.0.1:0", (site,)),
-        ready=lambda server: found.append(server.web_address),
-    ) as address:
-        stop = threading.Event()
-        thread = threading.Thread(
-            target=serve_environments, args=(ConnectFour, address), kwargs={"stop": stop}
-        )
-        thread.start()
-        try:
-            yield address, found[0]
-        finally:
-            stop.set()
-            thread.join()
+    with (
+        in_thread(
+            "tcp://127.0.0.1:*",
+            settings=Settings(grace=grace),
+            journal=Journal(tmp_path / "journal"),
+            web=Web("127.0.0.1:0", (site,)),
+            ready=lambda server: found.append(server.web_address),
+        ) as address,
+        serving(serve_environments, ConnectFour, address),
+    ):
+        yield address, found[0]
 
 
 def enter(page: Any, site: str, web: str, name: str) -> None:
@@ -183,37 +190,32 @@ def test_a_game_of_a_page_and_a_run_of_a_page(page: Any, site: str, tmp_path: Pa
 
 
 def test_a_page_watches_a_game_of_others(page: Any, site: str, tmp_path: Path) -> None:
-    stop = threading.Event()
-    with broker(site, tmp_path) as (address, web), Experiment.connect(address) as experiment:
-        agents = threading.Thread(
-            target=serve_agents, args=([Random], address), kwargs={"stop": stop}
+    with (
+        broker(site, tmp_path) as (address, web),
+        Experiment.connect(address) as experiment,
+        serving(serve_agents, [Random], address),
+    ):
+        page.goto(site)
+        page.evaluate(
+            """async (broker) => {
+              const { connect } = await import("/dist/src/browser/index.js");
+              const spectator = await connect({ broker });
+              await spectator.watch();
+              window.seen = [];
+              void (async () => {
+                for await (const turn of spectator.turns()) {
+                  window.seen.push([turn.turn, turn.reason]);
+                }
+              })();
+            }""",
+            web,
         )
-        agents.start()
-        try:
-            page.goto(site)
-            page.evaluate(
-                """async (broker) => {
-                  const { connect } = await import("/dist/src/browser/index.js");
-                  const spectator = await connect({ broker });
-                  await spectator.watch();
-                  window.seen = [];
-                  void (async () => {
-                    for await (const turn of spectator.turns()) {
-                      window.seen.push([turn.turn, turn.reason]);
-                    }
-                  })();
-                }""",
-                web,
-            )
-            experiment.expect(["connect_four"], ["random"], timeout=SOON)
-            seats = [experiment.create("random", seed=seed) for seed in range(2)]
-            [played] = experiment.run("connect_four", seats, seed=5).wait()
-            page.wait_for_function("window.seen.length && window.seen.at(-1)[1]")
-            turns = [[turn, None] for turn in range(played.turns)]
-            assert page.evaluate("window.seen") == [*turns, [played.turns, "terminated"]]
-        finally:
-            stop.set()
-            agents.join()
+        experiment.expect(["connect_four"], ["random"], timeout=SOON)
+        seats = [experiment.create("random", seed=seed) for seed in range(2)]
+        [played] = experiment.run("connect_four", seats, seed=5).wait()
+        page.wait_for_function("window.seen.length && window.seen.at(-1)[1]")
+        turns = [[turn, None] for turn in range(played.turns)]
+        assert page.evaluate("window.seen") == [*turns, [played.turns, "terminated"]]
 
 
 def test_a_page_that_is_reloaded_plays_its_game_again(page: Any, site: str, tmp_path: Path) -> None:
@@ -306,30 +308,25 @@ def suspended(chromium: Any, page: Any, by: str) -> Iterator[None]:
 def test_a_suspended_page_loses_its_game_alone_and_plays_again(
     chromium: Any, page: Any, site: str, tmp_path: Path, by: str
 ) -> None:
-    stop = threading.Event()
-    with broker(site, tmp_path) as (address, web), Experiment.connect(address) as experiment:
-        agents = threading.Thread(
-            target=serve_agents, args=([Random], address), kwargs={"stop": stop}
-        )
-        agents.start()
-        try:
-            enter(page, site, web, "page")
-            experiment.expect(["connect_four"], ["page", "random"], timeout=SOON)
-            seats = [experiment.create("page"), experiment.create("random")]
-            others = [experiment.create("random", seed=seed) for seed in (1, 2)]
-            with suspended(chromium, page, by):
-                clock = {"decision": 12.0}
-                run = experiment.run("connect_four", seats, clock=clock, retries=0, check=False)
-                beside = experiment.run("connect_four", others, episodes=20).wait()
-                assert [each.reason for each in beside] == ["terminated"] * 20
-                assert run.poll(0.0) == []  # they did not wait for it
-                [lost] = run.wait()
-                assert (lost.reason, lost.blame) == ("timeout", 0), lost
-            again = played(experiment, "page", "random", 2)  # it wakes up
-            assert {reason for _, reason, _ in again} == {"terminated"}
-        finally:
-            stop.set()
-            agents.join()
+    with (
+        broker(site, tmp_path) as (address, web),
+        Experiment.connect(address) as experiment,
+        serving(serve_agents, [Random], address),
+    ):
+        enter(page, site, web, "page")
+        experiment.expect(["connect_four"], ["page", "random"], timeout=SOON)
+        seats = [experiment.create("page"), experiment.create("random")]
+        others = [experiment.create("random", seed=seed) for seed in (1, 2)]
+        with suspended(chromium, page, by):
+            clock = {"decision": 12.0}
+            run = experiment.run("connect_four", seats, clock=clock, retries=0, check=False)
+            beside = experiment.run("connect_four", others, episodes=20).wait()
+            assert [each.reason for each in beside] == ["terminated"] * 20
+            assert run.poll(0.0) == []  # they did not wait for it
+            [lost] = run.wait()
+            assert (lost.reason, lost.blame) == ("timeout", 0), lost
+        again = played(experiment, "page", "random", 2)  # it wakes up
+        assert {reason for _, reason, _ in again} == {"terminated"}
 
 
 @pytest.mark.parametrize("dies", ["page", "go"])
