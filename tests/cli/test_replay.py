@@ -74,7 +74,7 @@ def test_the_names_that_the_run_gave_are_kept(dovetail: Any, tmp_path: Path, gam
     assert "bob, ada" in rows[1]
     shown = dovetail("replay", str(path), "2", "--env", game).out
     assert "bob against ada" in shown
-    assert "seat 0 (bob)" in shown
+    assert "player 1 (bob)" in shown
     assert replays.about(1, first)["agents"] == ["ada", "bob"]
     assert games.players(second) == ["bob", "ada"]
 

@@ -86,6 +86,8 @@ def test_the_tables_have_the_figures_of_the_report(browser: TestClient, results:
     assert sorted({int(line["episodes"]) for line in curve}) == [0, 10, 20]
     assert all(float(line["win rate_low"]) <= float(line["win rate"]) for line in curve)
     text = browser.get("/results/0/1").text
+    assert {line["seat"] for line in found} == {"0", "1"}, "files have a seat's number"
+    assert set(re.findall(r">((?:player|seat) \d)</td>", text)) == {"player 1", "player 2"}
     assert "one &lt;b&gt;" in text
     assert "one <b>" not in text
     links = re.findall(r'(?:href|src)="(/results/0/1/[^"]+)"', text)

@@ -29,6 +29,7 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail_bridges.connection_limits import network
+from dovetail_experiments.reports.sheets import ended
 from dovetail_web import forms, opponents, replays, rules, showcase
 from dovetail_web.browser import WAITING, Browser, link
 from dovetail_web.games import LONGEST_NAME
@@ -140,7 +141,7 @@ class Page:
         self._templates = Templates(
             loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape()
         )
-        self._templates.filters |= {"plot": _plot, "markdown": rules.html, "ended": replays.ended}
+        self._templates.filters |= {"plot": _plot, "markdown": rules.html, "ended": ended}
         self._templates.globals |= {
             "static": self._static.address,
             "script": self._static.script,

@@ -12,7 +12,7 @@ from dovetail_experiments.arena.games import FORFEITED
 from dovetail_experiments.arena.rows import FinishedUnit
 from dovetail_experiments.arena.standings import LadderTable, StandingsRow
 from dovetail_experiments.arena.store import LadderPlayer
-from dovetail_web.replays import ended
+from dovetail_experiments.reports.sheets import ended
 
 COLUMN = 240
 """The width of a column of ratings, in pixels."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from dovetail.protocol.seats import player
 from dovetail_experiments.reports.over_seeds import VariantRow
 
 MOST = 4
@@ -55,7 +56,7 @@ def of_evaluations(stages: Sequence[Row]) -> Iterator[str]:
         best = max(agents, key=lambda agent: fmean(e[key] for e in agents[agent]))
         mine = agents[best]
         parts = [
-            _estimate(each, key, share=scored) + f" as player {each['seat'] + 1}" * (len(mine) > 1)
+            _estimate(each, key, share=scored) + f" as {player(each['seat'])}" * (len(mine) > 1)
             for each in mine
         ]
         verb = "won" if scored else "had a mean return of"

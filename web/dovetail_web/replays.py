@@ -15,27 +15,6 @@ from dovetail_web.tables import HINT, SHOWN
 
 MOST_LISTED = 500
 MOST_TURNS = 5000
-ENDS = {
-    "terminated": "played to the end",
-    "truncated": "cut short",
-    "timeout": "out of time",
-    "illegal-action": "illegal action",
-    "disconnected": "left",
-    "stalled": "no answer",
-    "forfeited": "not played",
-    "cancelled": "ended before its time",
-    "environment-failed": "the program of the game failed",
-}
-"""Readable reasons for the end of a game; the others need no change."""
-
-
-def ended(reason: str) -> str:
-    """Return how a game ended, for people.
-
-    >>> ended("illegal-action"), ended("crashed")
-    ('illegal action', 'crashed')
-    """
-    return ENDS.get(reason, reason)
 
 
 def listed(journal: Path, titled: Callable[[str], str], whose: str = "") -> list[dict[str, Any]]:

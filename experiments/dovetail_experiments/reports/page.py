@@ -15,6 +15,7 @@ import msgspec
 from dovetail.peer import provenance
 from dovetail.peer.quoting import command
 from dovetail.protocol.journal import EpisodeRecord
+from dovetail.protocol.seats import player
 from dovetail_experiments.files import sweep
 from dovetail_experiments.files.file import ExperimentFile, Tournament
 from dovetail_experiments.files.sweep import Keys
@@ -322,9 +323,7 @@ def _frames(record: EpisodeRecord) -> Iterable[tuple[str, Xml.Element]]:
                 drawn = svg(scene)
             acted = ""
             if number:
-                acted = ", ".join(
-                    f"player {seat + 1}: {a}" for seat, a in record.actions[number - 1]
-                )
+                acted = ", ".join(f"{player(seat)}: {a}" for seat, a in record.actions[number - 1])
             yield f"turn {number} {acted}".strip(), drawn
     except Exception:  # environment of another version: the rest of the page is still right
         return

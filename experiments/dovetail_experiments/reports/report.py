@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from dovetail.protocol.seats import player
 from dovetail_experiments.files.file import ExperimentFile
 from dovetail_experiments.reports import output
 from dovetail_experiments.reports.plot import CurvePoint, learning_curves
@@ -59,7 +60,7 @@ def _ends(file: ExperimentFile, played: Sequence[StageResult]) -> list[tuple[Sta
 def curves(file: ExperimentFile, played: Sequence[StageResult]) -> tuple[str, Curves]:
     """Return the measure, ``win rate`` or ``mean return``, and its points by label."""
     entries = [
-        (f"{t.agent}, player {t.seat + 1}: {each.stage.part.name}", each.stage.trained, t)
+        (f"{t.agent}, {player(t.seat)}: {each.stage.part.name}", each.stage.trained, t)
         for each in played
         if each.stage.kind == "evaluation"
         for t in _of_interest(file, each)

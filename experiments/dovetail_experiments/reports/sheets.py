@@ -9,9 +9,22 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from dovetail.protocol.seats import player
 from dovetail_experiments.stages.schedule import StageResult
 
 Row = Mapping[str, Any]
+ENDS = {
+    "terminated": "played to the end",
+    "truncated": "cut short",
+    "timeout": "out of time",
+    "illegal-action": "illegal action",
+    "disconnected": "left",
+    "stalled": "no answer",
+    "forfeited": "not played",
+    "cancelled": "ended before its time",
+    "environment-failed": "the program of the game failed",
+}
+"""Readable reasons for the end of a game; the others need no change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +74,23 @@ def endings(found: Sequence[Row], played: Sequence[StageResult]) -> Sheet:
     """Return counts of endings with the first messages, from ``numbers.endings``."""
     rows = [
         (
-            f"{row['reason']}, played again" if row["again"] else row["reason"],
-            "" if row["blame"] is None else f"seat {row['blame']}",
+            ended(row["reason"]) + ", played again" * row["again"],
+            "" if row["blame"] is None else player(row["blame"]),
             f"{row['episodes']:,}",
         )
         for row in found
     ]
     why = dict.fromkeys(message for each in played for message in each.endings.messages)
     return Sheet(("ending", "blame", "episodes"), rows, (0, 1), note="\n".join(list(why)[:5]))
+
+
+def ended(reason: str) -> str:
+    """Return how a game ended, for people.
+
+    >>> ended("illegal-action"), ended("crashed")
+    ('illegal action', 'crashed')
+    """
+    return ENDS.get(reason, reason)
 
 
 def _plain(cell: Any) -> str:

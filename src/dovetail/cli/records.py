@@ -18,6 +18,7 @@ from dovetail.cli.watching import ending
 from dovetail.peer.terminal_escape import coloured, plain
 from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.seats import player
 
 if TYPE_CHECKING:
     from dovetail.peer.environments.environment import Environment
@@ -115,7 +116,9 @@ def list_episodes(journal: Path) -> None:
         result = played.result
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(played.time))
         outcome = "" if result.outcome is None else ", ".join(f"{s:g}" for s in result.outcome)
-        reason = result.reason if result.blame is None else f"{result.reason} (seat {result.blame})"
+        reason = (
+            result.reason if result.blame is None else f"{result.reason} ({player(result.blame)})"
+        )
         if number in void:
             what = "an opening was tried" if played.label == TRIED else "an interrupted attempt"
             reason += f"; {what}, not counted"
@@ -189,7 +192,7 @@ def replayed(
             say(f"-- turn {number + 1}")
             for seat, action in actions:
                 forced = " (chosen by the broker)" if (number, seat) in breached else ""
-                say(f"seat {seat} ({line(played.players[seat])}): {line(str(action))}{forced}")
+                say(f"{player(seat)} ({line(played.players[seat])}): {line(str(action))}{forced}")
             failed_here = result.reason == "environment-failed" or result.blame is not None
             if not (failed_here and number + 1 == len(played.actions)):
                 _legal(number, turn, spec, actions)

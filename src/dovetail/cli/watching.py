@@ -15,6 +15,7 @@ from dovetail.peer.terminal_escape import coloured, plain
 from dovetail.peer.validation_messages import meant
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.seats import player
 
 if TYPE_CHECKING:
     from dovetail.client.client import Experiment
@@ -318,7 +319,7 @@ def describe(turn: WatchedTurn) -> str:
         lines[0] += ": " + " against ".join(turn.agents)
     for seat, action in turn.actions:
         name = f" ({turn.agents[seat]})" if seat < len(turn.agents) else ""
-        lines.append(f"seat {seat}{name}: {action}")
+        lines.append(f"{player(seat)}{name}: {action}")
     if any(turn.rewards):
         lines.append(f"rewards: {', '.join(f'{reward:g}' for reward in turn.rewards)}")
     if turn.text:

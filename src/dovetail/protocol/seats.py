@@ -1,4 +1,4 @@
-"""The seating of a run with ``rotate``; part of the contract (SPEC.md, S7.9)."""
+"""The seats of a game: how ``rotate`` fills them (SPEC.md, S7.9), and their names for people."""
 
 from __future__ import annotations
 
@@ -15,3 +15,12 @@ def seated(agents: Sequence[T], shift: int) -> list[T]:
     ['eve', 'ada', 'bob']
     """
     return [agents[(seat - shift) % len(agents)] for seat in range(len(agents))]
+
+
+def player(seat: int) -> str:
+    """Return a seat's name in texts and tables for people, who count from 1.
+
+    >>> player(0)
+    'player 1'
+    """
+    return f"player {seat + 1}"
