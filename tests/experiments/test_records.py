@@ -8,8 +8,10 @@ import importlib
 import io
 import json
 import operator
+import shutil
 import sqlite3
 import zlib
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -307,6 +309,21 @@ def test_only_a_state_of_the_same_agent_is_put_back(played: ExecutionResult, out
     assert saved(out, "one").state == played.states["two"]
     states.replace(out, was, was.state)
     assert saved(out, "one").state == was.state
+
+
+def test_means_over_what_different_software_played_say_so(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copied = tmp_path / "copied.sqlite"
+    shutil.copy(out / "results.sqlite", copied)
+    with closing(sqlite3.connect(copied)) as connection, connection:
+        connection.execute("UPDATE stages SET software = 'dovetail 1.0 (abc)' WHERE trained < 50")
+        connection.execute("UPDATE stages SET software = 'dovetail 1.0 (def)' WHERE trained >= 50")
+    commands.results(str(copied), by="agent")
+    warning = "were made by different software: dovetail 1.0 (abc); dovetail 1.0 (def)"
+    assert warning in " ".join(capsys.readouterr().out.split())
+    commands.results(str(copied), by="agent", where=["trained>=50"])
+    assert "software" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("wide", [40, 80, 200])

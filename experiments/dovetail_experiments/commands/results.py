@@ -92,6 +92,8 @@ def results(
 
     Example: dovetail results out/sweep --by variant,agent --where kind=evaluation
     """
+    from rich.markup import escape
+
     from dovetail_experiments.records import export as files
 
     if form not in (None, "csv", "jsonl", "json"):
@@ -108,6 +110,21 @@ def results(
                 files.text(output, names, found, form)
             return
         _table(names, found, limit or 50, bool(columns or by))
+        if by and table == "results" and (warning := _mixed(records, where)):
+            show(escape(warning))
+
+
+def _mixed(records: Records, where: list[str] | None) -> str:
+    """Return a warning if rows that groups put together were played by different software."""
+    from dovetail.peer import provenance
+
+    stages = list(records.rows("stages", columns=["execution", "number", "software"]))
+    if len({each["software"] for each in stages}) < 2:
+        return ""
+    found = records.rows(where=where or [], by=["execution", "stage"])
+    shown = {(each["execution"], each["stage"]) for each in found}
+    made = (each["software"] for each in stages if (each["execution"], each["number"]) in shown)
+    return provenance.mixed(made)
 
 
 def _compared(records: Records, out: str, form: str | None) -> None:
