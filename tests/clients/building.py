@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,24 +24,33 @@ TOOLS = {
     "rust": ("cargo",),
     "typescript": ("node", "npm"),
 }
-BUILD, KIT = 900, 400
-"""Seconds."""
+BUILD, KIT = 1800, 900
+"""Maximum seconds of a command, for one that hangs: busy machines need half of them."""
+LONGEST = 3 * BUILD
+"""Maximum seconds of a test, which may build, run a target and then the kit."""
 _builds: dict[str, str] = {}
 """The complaint of building each language; empty for success."""
 
 
 def run(command: list[str], folder: Path, timeout: float = KIT) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, with what it prints in one string."""
-    return subprocess.run(
+    """Run a command to its end, with what it prints in one string; one that takes too long is
+    killed, with what it started."""
+    process = subprocess.Popen(
         command,
         cwd=folder,
-        timeout=timeout,
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env={**os.environ, "DOVETAIL": str(DOVETAIL)},
-        check=False,
+        start_new_session=True,
     )
+    with process:
+        try:
+            printed = process.communicate(timeout=timeout)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            printed = process.communicate()[0] + f"{command}: killed after {timeout} s"
+    return subprocess.CompletedProcess(command, process.returncode, printed)
 
 
 def lacks(language: str) -> str:

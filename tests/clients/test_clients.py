@@ -25,10 +25,10 @@ import numpy as np
 import pytest
 import zmq.asyncio
 from tests.clients.building import (
-    BUILD,
     CLIENTS,
     DOVETAIL,
     KIT,
+    LONGEST,
     ROOT,
     TOOLS,
     build,
@@ -59,7 +59,7 @@ from dovetail_games.connect_four import ConnectFour
 ONLY = os.environ.get("DOVETAIL_CLIENT", "")
 CHOSEN = [ONLY] if ONLY else list(TOOLS)
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(BUILD)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(LONGEST)]
 if ONLY and ONLY not in TOOLS:
     raise pytest.UsageError(f"no client {ONLY!r}; LANG is one of {', '.join(TOOLS)}")
 STAMPS = Stamps(ROOT, Path(sys.prefix) / "passed")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.chaos.theatre import Theatre, undisturbed
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(5400)]
 
 TOP = Path(__file__).resolve().parents[2]
 TESTED = (

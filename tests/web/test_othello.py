@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.clients.building import BUILD, CLIENTS, build, program
+from tests.clients.building import CLIENTS, LONGEST, build, program
 from tests.experiments.test_drawing import OTHELLO
 
 from .conftest import Served
@@ -39,7 +39,7 @@ def connected(served: Served) -> Iterator[Served]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(BUILD)
+@pytest.mark.timeout(LONGEST)
 @pytest.mark.parametrize("name", WAYS)
 def test_a_whole_game_of_othello_looks_as_it_did(
     chromium: Any, connected: Served, tmp_path: Path, name: str
@@ -48,7 +48,7 @@ def test_a_whole_game_of_othello_looks_as_it_did(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(BUILD)
+@pytest.mark.timeout(LONGEST)
 def test_othello_is_played_by_clicking(page: Any, connected: Served) -> None:
     begin(page, connected.url, "othello")
     assert page.locator(".target").count() == 4

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.clients.building import BUILD, CLIENTS, build, program
+from tests.clients.building import CLIENTS, LONGEST, build, program
 from tests.web.conftest import PATIENCE
 
 from dovetail.broker.core.core import Settings
@@ -28,7 +28,7 @@ from dovetail.peer.environments.serve import serve as serve_environments
 from dovetail.transport.endpoint import Web
 from dovetail_games.connect_four import ConnectFour
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(BUILD)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(LONGEST)]
 CLIENT = CLIENTS / "typescript"
 PAGE = "/examples/page.html"
 SOON = 60.0

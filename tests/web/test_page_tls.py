@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.clients.building import BUILD, CLIENTS, DOVETAIL, ROOT, build, program
+from tests.clients.building import CLIENTS, DOVETAIL, LONGEST, ROOT, build, program
 
 from dovetail.client.client import Experiment
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(BUILD)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(LONGEST)]
 SOON = 60.0
 EXECUTABLES = {"nginx": "/usr/sbin/nginx", "caddy": "/usr/bin/caddy"}
 NGINX = """

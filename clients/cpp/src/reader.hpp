@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <msgpack.hpp>
+#include <msgpack/unpack.hpp>
 #include <string>
 #include <unordered_map>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstring>
-#include <msgpack.hpp>
+#include <msgpack/pack.hpp>
 #include <string>
 #include <utility>
 
