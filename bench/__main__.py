@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import sys
@@ -56,10 +57,7 @@ def main(
             now = time.monotonic()
             until = now + (begun + 60 * minutes - now) * group.bursts / to_do
             to_do -= group.bursts
-
-            def tell(text: str, name: str = name) -> None:
-                console.print(f"  {name}: {text}", style="dim", markup=False)
-
+            tell = functools.partial(console.print, f"  {name}:", style="dim", markup=False)
             rates = measure(group, there, seconds, rounds, until, tell)
             found += report.results(group, rates)
 

@@ -8,13 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.groups import BASE, Group, Python, Subject
-from bench.measure import PATIENCE, BenchError
+from bench.measure import PATIENCE, BenchError, line
 
 ROOT = Path(__file__).resolve().parent.parent
 SUBJECTS = ROOT / "bench/subjects.py"
@@ -87,7 +87,7 @@ class Driven:
         assert self._process.stdout is not None
         if not select.select([self._process.stdout], [], [], patience)[0]:
             raise BenchError(f"no answer after {patience:.0f} s")
-        said = self._process.stdout.readline().strip()
+        said = line(self._process)
         if not said:
             raise BenchError("it ended")
         if said.startswith("failed: "):
@@ -98,10 +98,8 @@ class Driven:
         """Pin all of its processes to some cores."""
         for process in _family(self._process.pid):
             for task in Path(f"/proc/{process}/task").glob("*"):
-                try:
+                with suppress(ProcessLookupError):
                     os.sched_setaffinity(int(task.name), cores)
-                except ProcessLookupError:
-                    continue
 
     def close(self) -> None:
         """Stop the subject, which stops its own programs."""
@@ -111,10 +109,8 @@ class Driven:
             self._process.wait(20)
         except (OSError, subprocess.TimeoutExpired):
             for process in reversed(_family(self._process.pid)):
-                try:
+                with suppress(ProcessLookupError):
                     os.kill(process, 9)
-                except ProcessLookupError:
-                    continue
             self._process.wait()
 
 
@@ -123,10 +119,8 @@ def _family(process: int) -> list[int]:
     found = [process]
     for each in found:
         for children in Path(f"/proc/{each}/task").glob("*/children"):
-            try:
+            with suppress(OSError):  # it has just ended
                 found += map(int, children.read_text().split())
-            except OSError:  # it has just ended
-                continue
     return found
 
 
@@ -153,9 +147,23 @@ def measure(
     No round except the first starts after ``until`` (of ``time.monotonic``).
     """
     rates = Rates()
+    running: dict[str, Driven] = {}
+
+    @contextmanager
+    def trying(name: str) -> Iterator[None]:
+        """Take out a subject that fails, since its remaining work would slow the others."""
+        try:
+            yield
+        except (BenchError, OSError, ValueError) as error:
+            rates.failed[name] = str(error)
+            rates.free.pop(name, None)
+            rates.pinned.pop(name, None)
+            running.pop(name).close()
+            tell(f"{name}: {error}")
+
     cores = os.sched_getaffinity(0)
+    columns = [(rates.free, cores), (rates.pinned, {max(cores)})][: 1 + group.pin]
     with ExitStack() as stack:
-        running: dict[str, Driven] = {}
         for name, subject in group.subjects.items():
             tree = there[subject.python]
             if isinstance(tree, str):
@@ -163,32 +171,18 @@ def measure(
                 continue
             running[name] = Driven(subject, tree)
             stack.callback(running[name].close)
-
-        def each(do: Callable[[str, Driven], None]) -> None:
-            for name, driven in list(running.items()):
-                try:
-                    do(name, driven)
-                except (BenchError, OSError, ValueError) as error:
-                    rates.failed[name] = str(error)
-                    rates.free.pop(name, None)
-                    rates.pinned.pop(name, None)
-                    running.pop(name).close()  # its remaining work would slow the others
-                    tell(f"{name}: {error}")
-
-        each(lambda _, driven: driven.ready())
+        for name, driven in list(running.items()):
+            with trying(name):
+                driven.ready()
         for number in range(rounds):
             if number and time.monotonic() > until:
                 tell(f"no time for more than {number} rounds")
                 break
-            for found, kept in ((rates.free, cores), (rates.pinned, {max(cores)})):
-                if found is rates.pinned and not group.pin:
-                    continue
-                if group.pin:
-                    each(lambda _, driven, kept=kept: driven.keep_to(kept))  # type: ignore[misc]
-
-                def play(name: str, driven: Driven, found: dict[str, list[float]] = found) -> None:
-                    found.setdefault(name, []).append(driven.burst(seconds))
-
-                each(play)
+            for found, kept in columns:
+                for name, driven in list(running.items()):
+                    with trying(name):
+                        if group.pin:
+                            driven.keep_to(kept)
+                        found.setdefault(name, []).append(driven.burst(seconds))
             tell(f"round {number + 1} of {rounds}")
     return rates

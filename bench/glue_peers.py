@@ -15,11 +15,11 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from bench.measure import PATIENCE, BenchError, children, steady
+from bench.measure import PATIENCE, BenchError, Episodes, children, line, program, stream
 
 CORE = "RLGLUE_CORE"
 """Variable with the path of RL-Glue's own core."""
@@ -102,13 +102,8 @@ def _core() -> Iterator[int]:
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "rlglue")
         subprocess.run([compiler, "-std=gnu11", "-O2", "-o", path, str(source)], check=True)
-        core = subprocess.Popen([path, "core"], stdout=subprocess.PIPE, text=True)
-        try:
-            assert core.stdout is not None
-            yield int(core.stdout.readline())
-        finally:
-            core.kill()
-            core.communicate()
+        with program([path, "core"]) as core:
+            yield int(line(core))
 
 
 @contextlib.contextmanager
@@ -124,32 +119,21 @@ def _original() -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     quiet = subprocess.DEVNULL
-    core = subprocess.Popen(
-        [path], env={**os.environ, "RLGLUE_PORT": str(port)}, stdout=quiet, stderr=quiet
-    )
-    try:
+    environment = {**os.environ, "RLGLUE_PORT": str(port)}
+    with program([path], stdout=quiet, stderr=quiet, env=environment):
         yield port
-    finally:
-        core.kill()
-        core.wait()
 
 
-@contextlib.contextmanager
-def playing(*, original: bool = False) -> Iterator[Callable[[float], float]]:
-    """Start core and peers; yield a function that plays for some seconds and returns steps per
-    second."""
-    with contextlib.ExitStack() as stack:
-        port = stack.enter_context(_original() if original else _core())
-        start = stack.enter_context(children())
+@stream
+def steps(core: str = "ours") -> Episodes:
+    """Play with RL-Glue's ``original`` core, or with ours."""
+    with (_original if core == "original" else _core)() as port, children() as start:
         start(_agent, port)
         start(_environment, port)
-        wire = stack.enter_context(_joined(port, EXPERIMENT))
-        _say(wire, INIT)
-        _hear(wire)  # both peers have connected
-
-        def episode() -> int:
-            _say(wire, EPISODE, bytes(4))
-            _hear(wire)
-            return STEPS
-
-        yield lambda seconds: steady(iter(episode, 0), seconds)
+        with _joined(port, EXPERIMENT) as wire:
+            _say(wire, INIT)
+            _hear(wire)  # both peers have connected
+            while True:
+                _say(wire, EPISODE, bytes(4))
+                _hear(wire)
+                yield STEPS

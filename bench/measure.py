@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import multiprocessing
+import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
 Measurement = Callable[[float], float]
 """Measures for about the given number of seconds; returns turns per second."""
+Episodes = Generator[int, None, None]
+"""The number of turns of each finished episode."""
 
 WARM_UP = 0.3
 """Seconds that each measurement plays before it counts."""
@@ -46,18 +50,37 @@ def children() -> Iterator[Callable[..., Connection]]:
             process.join()
 
 
-def hear(pipe: Connection, seconds: float = 0.0) -> Any:
-    """Return the next object that a process sends; wait for ``seconds`` plus a margin.
+def hear(pipe: Connection) -> Any:
+    """Return the next object that a process sends.
 
     Raises:
         BenchError: it sends nothing, or it has ended.
     """
-    if not pipe.poll(seconds + PATIENCE):
+    if not pipe.poll(PATIENCE):
         raise BenchError("a measuring process does not answer")
     try:
         return pipe.recv()
     except EOFError:
         raise BenchError("a measuring process ended") from None
+
+
+@contextmanager
+def program(
+    command: Sequence[str], stdout: int = subprocess.PIPE, **options: Any
+) -> Iterator[subprocess.Popen[str]]:
+    """Start a program, with options of ``Popen``; kill it afterwards."""
+    process = subprocess.Popen(command, stdout=stdout, text=True, **options)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    """Return the next line that a program prints; "" if it has ended."""
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
 
 
 def steady(events: Iterator[int], seconds: float, group: int = 1) -> float:
@@ -85,3 +108,17 @@ def steady(events: Iterator[int], seconds: float, group: int = 1) -> float:
         if now - begun > WARM_UP + seconds + PATIENCE:
             raise BenchError("too slow to measure")
     raise BenchError("the episodes ended before the time was over")
+
+
+def stream(
+    episodes: Callable[..., Episodes],
+) -> Callable[..., AbstractContextManager[Measurement]]:
+    """Make a subject of a function that yields the turns of each episode."""
+
+    @contextmanager
+    def subject(*arguments: str, **options: str) -> Iterator[Measurement]:
+        with closing(episodes(*arguments, **options)) as played:
+            next(played)  # starts programs and compiles
+            yield partial(steady, played)
+
+    return subject

@@ -1,4 +1,5 @@
-"""A minimal environment and agent, so that the bench measures what connects them."""
+"""A minimal environment and agent, single and in batches, so that the bench measures what connects
+them."""
 
 from __future__ import annotations
 
@@ -8,16 +9,25 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta, Struct
 
-from dovetail import Agent, Decision, Environment, Spec, Turn, View, spaces
+from dovetail import Agent, Decision, Environment, Seat, Spec, Turn, View, spaces
+from dovetail.peer.agents.vector import Column, Rows, VectorAgent
+from dovetail.peer.environments.vector import Transitions, VectorEnvironment
 
 TURNS = 42
 OBSERVATION = "12345678"
 LEGAL = list(range(7))
+BITS = sum(1 << action for action in LEGAL)
 
 
-class Trivial(Environment):
-    """Two seats act in turn, always for 42 turns, with observations of eight bytes and seven legal
-    actions."""
+class Size(Struct, frozen=True, forbid_unknown_fields=True):
+    """The option of ``Trivial``."""
+
+    size: Annotated[int, Meta(ge=0, description="Bytes of an observation; 0 for a text.")] = 0
+
+
+class Trivial(Environment[Size]):
+    """Two seats act in turn, always for 42 turns, with observations of eight bytes, or of ``size``
+    as frames have, and seven legal actions."""
 
     name = "trivial"
     turns: int = TURNS
@@ -25,9 +35,12 @@ class Trivial(Environment):
     legal = LEGAL
     space: spaces.Space = spaces.Text(max_length=len(OBSERVATION))
 
-    def __init__(self, configuration: Any = None) -> None:
+    def __init__(self, configuration: Size | None = None) -> None:
         super().__init__(configuration)
         self.turn = 0
+        if size := self.configuration.size:
+            self.observation = np.arange(size).astype(np.uint8)
+            self.space = spaces.Box([size], 0, 255, "uint8")
 
     def init(self) -> Spec:
         return Spec(
@@ -49,33 +62,6 @@ class Trivial(Environment):
             return Turn(seats=views, terminated=True, outcome=[0.5, 0.5])
         seat = self.turn % 2
         return Turn(to_act=[seat], seats=[View(seat, self.observation, self.legal)])
-
-
-class Size(Struct, frozen=True, forbid_unknown_fields=True):
-    """The option of ``Frames``."""
-
-    size: Annotated[int, Meta(ge=1, description="Bytes of an observation.")] = 28_224
-
-
-class Frames(Environment[Size]):
-    """The trivial game with arrays as observations, as large as frames."""
-
-    name = "frames"
-
-    def __init__(self, configuration: Size | None = None) -> None:
-        super().__init__(configuration)
-        self.game = Trivial()
-        self.game.observation = np.arange(self.configuration.size).astype(np.uint8)
-        self.game.space = spaces.Box([self.configuration.size], 0, 255, "uint8")
-
-    def init(self) -> Spec:
-        return self.game.init()
-
-    def start(self, seed: int) -> Turn:
-        return self.game.start(seed)
-
-    def step(self, actions: Mapping[int, Any]) -> Turn:
-        return self.game.step(actions)
 
 
 class Bench(Trivial):
@@ -101,3 +87,54 @@ class BenchAgent(First):
     """The agent for the clients' bench."""
 
     name = "bench"
+
+
+class Slots(VectorEnvironment):
+    """The trivial game in slots."""
+
+    def __init__(self, game: Trivial, slots: int) -> None:
+        super().__init__(game.configuration, slots)
+        self._spec = game.init()
+        self._turn = np.zeros(slots, np.int32)
+        seen = game.observation
+        self._seen = np.frombuffer(seen.encode(), np.uint8) if isinstance(seen, str) else seen
+
+    def init(self) -> Spec:
+        return self._spec
+
+    def start(self, slots: Column, seeds: Column) -> None:
+        self._turn[slots] = 0
+
+    def step(self, slots: Column, seats: Column, actions: Column) -> None:
+        self._turn[slots] += 1
+
+    def transitions(self, slots: Column, *, afterstates: bool) -> Transitions:
+        turn = self._turn[slots]
+        over = turn == TURNS
+        rows = slots[~over]
+        seen = np.broadcast_to(self._seen, (len(rows), len(self._seen)))
+        found = Transitions(rows, turn[~over] % 2, seen, np.full((len(rows), 1), BITS, np.uint8))
+        if over.any():
+            found.over = over.astype(np.uint8)
+            ended = int(over.sum())
+            found.finals = np.broadcast_to(self._seen, (ended, 2, len(self._seen)))
+            found.outcomes = np.full((ended, 2), 0.5)
+        return found
+
+
+class Stacked(Trivial):
+    """The trivial game, played as arrays in batches."""
+
+    @classmethod
+    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment:
+        return Slots(cls(configuration), slots)
+
+
+class StackedFirst(First, VectorAgent):
+    """Takes the first action, which is always legal in the trivial game."""
+
+    def open_group(self, seats: Mapping[int, Seat], slots: int) -> Any:
+        return True
+
+    def step_rows(self, rows: Rows, memory: Any) -> Column:
+        return np.zeros(len(rows.slots), np.int64)

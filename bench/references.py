@@ -1,6 +1,7 @@
 """Minimal references: pyzmq or Unix sockets, with the same hops and frames, without checks.
 
-A turn is four hops (environment, relay, agent, relay, environment) in three processes.
+A turn is four hops (environment, relay, agent, relay, environment) in three processes, of which
+this one is the environment.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import tempfile
 from multiprocessing.connection import Connection
 from typing import Literal
 
+import numpy as np
 import zmq
 
-from bench.measure import Measurement, children, hear, steady
+from bench.measure import Episodes, children, hear, stream
 
 Transport = Literal["tcp", "ipc"]
 
@@ -22,10 +24,16 @@ ACTION = b"a" * 40
 
 def _unlimited(kind: int) -> zmq.Socket[bytes]:
     made: zmq.Socket[bytes] = zmq.Context.instance().socket(kind)
-    made.setsockopt(zmq.SNDHWM, 0)
-    made.setsockopt(zmq.RCVHWM, 0)
-    made.setsockopt(zmq.LINGER, 0)
+    made.set_hwm(0)
+    made.linger = 0
     return made
+
+
+def _dealer(address: str) -> zmq.Socket[bytes]:
+    dealer = _unlimited(zmq.DEALER)
+    dealer.connect(address)
+    dealer.send(b"")
+    return dealer
 
 
 def _zmq_relay(bind: str, pipe: Connection) -> None:
@@ -35,61 +43,42 @@ def _zmq_relay(bind: str, pipe: Connection) -> None:
     agent, _ = router.recv_multipart()
     pipe.send("agent")
     environment, _ = router.recv_multipart()
-    router.send_multipart([environment, b""])
     while True:
         sender, frame = router.recv_multipart()
         router.send_multipart([agent if sender == environment else environment, frame])
 
 
 def _zmq_agent(address: str, pipe: Connection) -> None:
-    dealer = _unlimited(zmq.DEALER)
-    dealer.connect(address)
-    dealer.send(b"")
+    dealer = _dealer(address)
     while True:
         dealer.recv()
         dealer.send(ACTION)
 
 
-def _zmq_environment(
-    address: str, outstanding: int, size: int, seconds: float, pipe: Connection
-) -> None:
-    observation = b"o" * size
-    dealer = _unlimited(zmq.DEALER)
-    dealer.connect(address)
-    dealer.send(b"")
-    dealer.recv()
+@stream
+def relay(transport: Transport, outstanding: str, size: str = "85") -> Episodes:
+    """Relay from DEALER to DEALER over tcp or ipc, with a number of decisions in flight and
+    observations of ``size`` bytes."""
+    observation = b"o" * int(size)
+    with tempfile.TemporaryDirectory() as directory, children() as start:
+        bind = "tcp://127.0.0.1:*" if transport == "tcp" else f"ipc://{directory}/relay"
+        router = start(_zmq_relay, bind)
+        address = hear(router)
+        start(_zmq_agent, address)
+        hear(router)
+        with _dealer(address) as dealer:
+            for _ in range(int(outstanding)):
+                dealer.send(observation)
+            while True:
+                dealer.recv()
+                dealer.send(observation)
+                yield 1
 
-    def turn() -> int:
-        dealer.recv()
-        dealer.send(observation)
-        return 1
 
-    for _ in range(outstanding):
-        dealer.send(observation)
-    pipe.send(steady(iter(turn, 0), seconds))
-
-
-def relay(transport: Transport, outstanding: int, *, size: int) -> Measurement:
-    """Return the measurement of DEALER - ROUTER - DEALER with a number of messages in flight.
-
-    Args:
-        transport: tcp over loopback, or ipc.
-        outstanding: the number of decisions in flight.
-        size: the bytes of an observation.
-    """
-
-    def measure(seconds: float) -> float:
-        with tempfile.TemporaryDirectory() as directory, children() as start:
-            bind = "tcp://127.0.0.1:*" if transport == "tcp" else f"ipc://{directory}/relay"
-            router = start(_zmq_relay, bind)
-            address = hear(router)
-            start(_zmq_agent, address)
-            hear(router)
-            environment = start(_zmq_environment, address, outstanding, size, seconds)
-            rate: float = hear(environment, seconds)
-            return rate
-
-    return measure
+def _connected(path: str) -> socket.socket:
+    wire = socket.socket(socket.AF_UNIX)
+    wire.connect(path)
+    return wire
 
 
 def _socket_relay(path: str, size: int, pipe: Connection) -> None:
@@ -108,38 +97,32 @@ def _socket_relay(path: str, size: int, pipe: Connection) -> None:
 
 
 def _socket_agent(path: str, size: int, pipe: Connection) -> None:
-    wire = socket.socket(socket.AF_UNIX)
-    wire.connect(path)
-    room = bytearray(size)
+    wire, room = _connected(path), bytearray(size)
     while True:
         wire.recv_into(room, size, socket.MSG_WAITALL)
         wire.sendall(ACTION)
 
 
-def _socket_environment(path: str, size: int, seconds: float, pipe: Connection) -> None:
-    wire = socket.socket(socket.AF_UNIX)
-    wire.connect(path)
-    observation, answer = b"o" * size, bytearray(len(ACTION))
+@stream
+def sockets(size: str) -> Episodes:
+    """Relay by blocking Unix sockets, for one match with observations of ``size`` bytes."""
+    observation, answer = b"o" * int(size), bytearray(len(ACTION))
+    with tempfile.TemporaryDirectory() as directory, children() as start:
+        path = f"{directory}/relay"
+        between = start(_socket_relay, path, int(size))
+        hear(between)
+        start(_socket_agent, path, int(size))
+        hear(between)
+        with _connected(path) as wire:
+            while True:
+                wire.sendall(observation)
+                wire.recv_into(answer, len(answer), socket.MSG_WAITALL)
+                yield 1
 
-    def turn() -> int:
-        wire.sendall(observation)
-        wire.recv_into(answer, len(answer), socket.MSG_WAITALL)
-        return 1
 
-    pipe.send(steady(iter(turn, 0), seconds))
-
-
-def sockets(size: int) -> Measurement:
-    """Return the measurement of three processes with blocking Unix sockets, for one match."""
-
-    def measure(seconds: float) -> float:
-        with tempfile.TemporaryDirectory() as directory, children() as start:
-            path = f"{directory}/relay"
-            between = start(_socket_relay, path, size)
-            hear(between)
-            start(_socket_agent, path, size)
-            hear(between)
-            rate: float = hear(start(_socket_environment, path, size, seconds), seconds)
-            return rate
-
-    return measure
+@stream
+def copies(slots: str, size: str) -> Episodes:
+    """Copy as many observations at once by numpy, which measures the speed of memory."""
+    seen = np.ones((int(slots), int(size)), np.uint8)
+    while True:
+        yield len(seen.copy())

@@ -9,7 +9,7 @@ import platform
 import re
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -45,11 +45,9 @@ class Result:
     @property
     def met(self) -> bool | None:
         """Return whether the target is met; None without a target or a figure."""
-        return (
-            None
-            if self.bar is None or not self.ratio
-            else statistics.median(self.ratio) >= self.bar
-        )
+        if self.bar is None or not self.ratio:
+            return None
+        return statistics.median(self.ratio) >= self.bar
 
     def cells(self) -> tuple[str, ...]:
         """Return the row as text."""
@@ -72,41 +70,36 @@ def _number(value: float | None, form: str = ",.0f") -> str:
     return "" if value is None else format(value, form)
 
 
+def _median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
+
+
+def _ratios(row: Bar, rates: Mapping[str, list[float]]) -> list[float]:
+    ours, least = rates.get(row.ours, []), row.reference
+    theirs = rates.get(least, []) if isinstance(least, str) else [least] * len(ours)
+    return [a / b for a, b in zip(ours, theirs, strict=False)]
+
+
 def results(group: Group, rates: Rates) -> list[Result]:
     """Return the rows of a group."""
     found = []
     for row in group.rows:
-        least = row.reference if isinstance(row.reference, (int, float)) else None
-        reference = str(row.reference) if least is None else f"at least {least:,.0f}"
-
-        def ratio(
-            column: dict[str, list[float]], row: Bar = row, least: float | None = least
-        ) -> list[float]:
-            ours = column.get(row.ours, [])
-            theirs = column.get(str(row.reference), []) if least is None else [least] * len(ours)
-            return [a / b for a, b in zip(ours, theirs, strict=False)]
-
+        name = row.reference
+        reference = name if isinstance(name, str) else f"at least {name:,.0f}"
+        failed = [each for each in (row.ours, reference) if each in rates.failed]
         found.append(
             Result(
                 row.case,
                 _median(rates.free.get(row.ours, [])),
                 reference,
                 _median(rates.free.get(reference, [])),
-                ratio(rates.free),
-                ratio(rates.pinned),
+                _ratios(row, rates.free),
+                _ratios(row, rates.pinned),
                 row.ratio,
-                "; ".join(
-                    f"not measured: {name}: {rates.failed[name]}"
-                    for name in (row.ours, reference)
-                    if name in rates.failed
-                ),
+                "; ".join(f"not measured: {each}: {rates.failed[each]}" for each in failed),
             )
         )
     return found
-
-
-def _median(values: Sequence[float]) -> float | None:
-    return statistics.median(values) if values else None
 
 
 def machine() -> list[str]:
@@ -143,7 +136,8 @@ def as_markdown(rows: Sequence[Result], notes: Sequence[str], command: str, pict
         "median over the rounds, with the lowest and highest. *Pinned*: the ratio with all processes of each subject on one",
         "core. The bar is the target for the unpinned ratio.",
         "",
-        *([f"![Turns a second over size and matches]({picture})", ""] if picture else []),
+        f"![Turns a second over size and matches]({picture})",
+        "",
         *(f"- {line}" for line in (*machine(), *notes)),
         "",
         *as_table(rows),

@@ -6,10 +6,8 @@ All play the trivial game of ``peers`` for one seat: 42 turns, with observations
 from __future__ import annotations
 
 import contextlib
-import functools
 import random
 import socket
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent import futures
@@ -18,19 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from bench.measure import Measurement, children, hear, steady
+from bench.measure import Episodes, children, hear, line, program, stream
 from bench.peers import TURNS
 
 
-def _episodes(begin: Callable[[], Any], step: Callable[[], Any]) -> Measurement:
-    def turns() -> Iterator[int]:
-        while True:
-            begin()
-            for _ in range(TURNS):
-                step()
-            yield TURNS
-
-    return functools.partial(steady, turns())
+def _episodes(begin: Callable[[], Any], step: Callable[[], Any]) -> Episodes:
+    while True:
+        begin()
+        for _ in range(TURNS):
+            step()
+        yield TURNS
 
 
 def _open_env_server(size: int, pipe: Connection) -> None:
@@ -76,15 +71,15 @@ def _open_env_server(size: int, pipe: Connection) -> None:
         server.run([made])
 
 
-@contextlib.contextmanager
-def open_env(size: str) -> Iterator[Measurement]:
+@stream
+def open_env(size: str) -> Episodes:
     """OpenEnv's server (FastAPI under uvicorn) and its client over a WebSocket, in JSON."""
     from openenv.core.generic_client import GenericEnvClient
 
     with children() as start:
         port = hear(start(_open_env_server, int(size)))
         with GenericEnvClient(base_url=f"http://127.0.0.1:{port}") as client:
-            yield _episodes(client.reset, lambda: client.step({"action": 0}))
+            yield from _episodes(client.reset, lambda: client.step({"action": 0}))
 
 
 def _seat(url: str) -> Iterator[int]:
@@ -109,23 +104,16 @@ def _partner(url: str, pipe: Connection) -> None:
         pipe.send(steps)
 
 
-@contextlib.contextmanager
-def shared_game() -> Iterator[Measurement]:
+@stream
+def shared_game() -> Episodes:
     """``dovetail openenv``: two programs with OpenEnv's client share Connect Four, a seat each."""
     command = [sys.executable, "-m", "dovetail", "openenv", "--game", "connect_four"]
     command += ["--seat", "0", "--seat", "1", "--port", "0", "--seed", "1"]
-    with (
-        children() as start,
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served,
-    ):
-        try:
-            assert served.stdout is not None
-            one, other = (served.stdout.readline().split(": ")[-1].strip() for _ in range(2))
-            partner = start(_partner, other)
-            games = (steps + hear(partner) for steps in _seat(one))
-            yield functools.partial(steady, games)
-        finally:
-            served.terminate()
+    with children() as start, program(command) as served:
+        one, other = (line(served).split(": ")[-1] for _ in range(2))
+        partner = start(_partner, other)
+        for steps in _seat(one):
+            yield steps + hear(partner)
 
 
 def _dm_env_rpc_server(size: int, pipe: Connection) -> None:
@@ -164,8 +152,8 @@ def _dm_env_rpc_server(size: int, pipe: Connection) -> None:
     server.wait_for_termination()
 
 
-@contextlib.contextmanager
-def dm_env_rpc(size: str) -> Iterator[Measurement]:
+@stream
+def dm_env_rpc(size: str) -> Episodes:
     """A dm_env_rpc server over gRPC, and the library's dm_env adaptor."""
     from dm_env_rpc.v1 import connection, dm_env_adaptor
 
@@ -173,11 +161,11 @@ def dm_env_rpc(size: str) -> Iterator[Measurement]:
         port = hear(start(_dm_env_rpc_server, int(size)))
         with connection.create_secure_channel_and_connect(f"127.0.0.1:{port}") as wire:
             game, _ = dm_env_adaptor.create_and_join_world(wire, {}, {})
-            yield _episodes(game.reset, lambda: game.step({"action": 0}))
+            yield from _episodes(game.reset, lambda: game.step({"action": 0}))
 
 
-@contextlib.contextmanager
-def vector_env(count: str, size: str) -> Iterator[Measurement]:
+@stream
+def vector_env(count: str, size: str) -> Episodes:
     """Gymnasium's AsyncVectorEnv: a process for each environment, observations in shared memory."""
     import gymnasium
 
@@ -195,31 +183,10 @@ def vector_env(count: str, size: str) -> Iterator[Measurement]:
             self.turn += 1
             return self.seen, 0.0, self.turn == TURNS, False, {}
 
-    games = gymnasium.vector.AsyncVectorEnv([Trivial] * int(count))
     actions = np.zeros(int(count), np.int64)
-    games.reset(seed=1)
-
-    def turns() -> Iterator[int]:
+    games = gymnasium.vector.AsyncVectorEnv([Trivial] * int(count))
+    with contextlib.closing(games):
+        games.reset(seed=1)
         while True:
-            for _ in range(TURNS):
-                games.step(actions)
-            yield TURNS * int(count)
-
-    try:
-        yield functools.partial(steady, turns())
-    finally:
-        games.close()
-
-
-@contextlib.contextmanager
-def kaggle() -> Iterator[Measurement]:
-    """kaggle-environments in its own loop: Connect X between its random agents."""
-    from kaggle_environments import make
-
-    game = make("connectx")
-
-    def turns() -> Iterator[int]:
-        while True:
-            yield len(game.run(["random", "random"])) - 1
-
-    yield functools.partial(steady, turns())
+            games.step(actions)
+            yield int(count)
