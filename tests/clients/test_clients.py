@@ -147,7 +147,13 @@ async def relay(page: ServerConnection) -> None:
 
 
 @pytest.mark.parametrize("language", [each for each in CHOSEN if each == "typescript"])
-@pytest.mark.parametrize("role", ["agent"])
+@pytest.mark.parametrize(
+    "role",
+    [
+        "agent",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("environment", "experiment")),
+    ],
+)
 def test_its_client_for_pages_keeps_the_contract(language: str, role: str) -> None:
     """The kit speaks ZeroMQ, so a relay is between the two."""
 
