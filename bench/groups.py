@@ -122,7 +122,7 @@ def _frames_alone(size: int, bar: float) -> Group:
 
 
 def _clients(size: int) -> Group:
-    """Return the group of all languages, with observations of ``size`` bytes; 0 for the number 0."""
+    """Return the group of all languages; observations have ``size`` bytes, or are the number 0."""
     seen = f", observations of {size:,} bytes" if size else ""
     option = f" size={size}" if size else ""
     return Group(
