@@ -416,9 +416,8 @@ def summary(out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
     head = [
         "# The five studies, row by row",
         "",
-        f"{total} tables, figures and results are printed in the five studies that Dovetail "
-        f"grew out of, one row for each, and the studies draw {sum(held.values())} conclusions "
-        "from them. "
+        f"{total} rows have the tables, figures and results of the five studies that Dovetail grew "
+        f"out of, and what one wished for; the studies draw {sum(held.values())} conclusions. "
         f"Of the conclusions {held['yes']} hold here, {held['in part']} hold in part, "
         f"{held['no']} do not, and {held['open']} stay open: the first table of each study says "
         "which and why.",

@@ -429,7 +429,10 @@ def test_processes_take_the_studies_in_turn_and_rows_that_read_results_last() ->
     best, dots = study("best"), study("dots")
     rows = [("best", best.row("amazons")), *[("best", best.row("2048"))] * 2]
     rows += [("dots", dots.row("five"))] * 3
-    todo = [(*row, "quick", KeptResults([Path("x")]), {"seed": at}) for at, row in enumerate(rows)]
+    todo: list[working._Piece] = [
+        (name, row, "quick", KeptResults([Path("x")]), {"seed": at})
+        for at, (name, row) in enumerate(rows)
+    ]
     order = [unit["seed"] for *_, unit in working._apart(todo)]
     assert order == [3, 1, 4, 2, 5, 0]
 
@@ -446,10 +449,11 @@ MARKED = re.compile(
 @pytest.mark.parametrize("name", ALL)
 def test_a_mean_of_ours_has_an_interval_or_is_marked(name: str, tmp_path: Path) -> None:
     """A number with a decimal point was not counted. As many figures have a sign as the row
-    says."""
+    says. The page is what ``--page`` writes."""
     whole = study(name)
-    for row in whole.rows:
-        drawn = pages.find(whole, row, tmp_path, DOCS / "results").drawn
+    found = [pages.find(whole, row, tmp_path, DOCS / "results") for row in whole.rows]
+    assert pages.page(whole, found) == (DOCS / f"{name}.md").read_text()
+    for row, drawn in ((each.row, each.drawn) for each in found):
         verdicts = [each.verdict for each in drawn.compared] if drawn else []
         cells = "".join(cell for line in drawn.lines for cell in line) if drawn else ""
         signs = {verdict: cells.count(sign) for verdict, sign in SIGNS.items()}
@@ -543,6 +547,12 @@ def test_a_digest_of_code_is_of_what_it_imports_and_not_of_words(
     assert found("rate = 2\n") != first
     assert code.digest(partial(_row)) == code.digest(_row)
     assert len({code.digest(row.work) for row in study("tetris").rows if row.work}) > 1
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_row_keeps_the_digest_of_a_short_training(name: str) -> None:
+    kept = alike.read(DOCS / "results")[name]
+    assert set(kept) == {row.key for row in study(name).rows if row.runs}
 
 
 def test_a_short_training_says_whether_a_machine_rounds_alike(
