@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import msgspec
@@ -117,3 +118,28 @@ def test_a_value_that_goes_deeper_than_arrays_can_is_not_in_a_box() -> None:
     for _ in range(100):
         value = [value]
     assert not s.Box([1]).contains(value)
+
+
+@pytest.mark.parametrize("shape", [[0] * 65, [0, 2**63], [0, 2**62, 2**62], [0] * 80_000])
+def test_a_shape_that_numpy_cannot_have_is_one_of_nested_arrays(shape: list[int]) -> None:
+    for space in (s.Box(shape), s.Box(shape, low=[]), s.MultiBinary(shape)):
+        assert space.contains([])
+        assert not space.contains([0])
+        assert not space.contains(np.zeros(1, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("element", "value"),
+    [
+        (s.Text(1, charset="".join(map(chr, range(0x10000, 0x40000)))), "\U0003ffff"),
+        (s.Box([], [0.0] * 50_000), 0.5),
+        (s.Box([50_000], [0.0] * 50_000), [0.5]),
+        (s.Box([0] + [1] * 50_000), []),
+    ],
+)
+def test_a_large_space_is_not_read_again_for_every_element(element: Any, value: Any) -> None:
+    """Reading it once for each of 2,000 elements takes minutes, in which a broker does no more."""
+    space = s.Sequence(element, max_length=10_000)
+    began = time.process_time()
+    space.contains([value] * 2_000)
+    assert time.process_time() - began < 5

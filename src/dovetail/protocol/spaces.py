@@ -1,12 +1,16 @@
 """Spaces of observations and actions, after Gymnasium's; each says what it contains.
 
 A space travels as a map whose ``space`` names its kind (SPEC.md, Spaces).  ``contains`` never
-raises: a value of any type is simply in the space or not.
+raises: a value of any type is simply in the space or not.  Both are a peer's, and the broker checks
+the one against the other: what that takes must be in proportion to their sizes together, also where
+a space stands for each element of a sequence.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from functools import cached_property
 from types import UnionType
 from typing import Annotated, Any
 
@@ -23,7 +27,7 @@ Shape = list[Annotated[int, Meta(ge=0)]]
 Bound = float | list[Any]
 
 
-class _Space(Struct, tag_field="space", tag=True, omit_defaults=True, frozen=True):
+class _Space(Struct, tag_field="space", tag=True, omit_defaults=True, frozen=True, dict=True):
     def contains(self, value: Any) -> bool:
         """Return whether ``value`` is in the space."""
         raise NotImplementedError
@@ -33,23 +37,24 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _numbers(value: Any, shape: Shape, out: list[Any]) -> bool:
-    """Flatten nested lists into ``out``; return whether ``value`` has the shape and holds only
-    numbers."""
-    if not shape:
+def _numbers(value: Any, shape: Shape, out: list[Any], axis: int = 0) -> bool:
+    """Flatten nested lists into ``out``; return whether ``value`` has the shape from an axis on,
+    and holds only numbers."""
+    if axis == len(shape):
         if isinstance(value, np.generic):
             value = value.item()  # as it travels
         out.append(value)
         return isinstance(value, int | float)
-    if not isinstance(value, list | tuple) or len(value) != shape[0]:
+    if not isinstance(value, list | tuple) or len(value) != shape[axis]:
         return False
-    return all(_numbers(each, shape[1:], out) for each in value)
+    return all(_numbers(each, shape, out, axis + 1) for each in value)
 
 
 def _listed(value: Any, shape: Shape, kinds: type | UnionType) -> NDArray[Any] | None:
-    """Return nested lists of a shape as an array of objects; None if an element has another type.
+    """Return nested lists of a shape as a flat array of objects; None if an element has another
+    type.
 
-    A boolean is not an integer here.
+    A boolean is not an integer here.  The array is flat, since numpy does not have every shape.
     """
     numbers: list[Any] = []
     if not _numbers(value, shape, numbers):
@@ -59,13 +64,19 @@ def _listed(value: Any, shape: Shape, kinds: type | UnionType) -> NDArray[Any] |
             return None
     array = np.empty(len(numbers), object)
     array[:] = numbers
-    return array.reshape(shape)
+    return array
+
+
+def _flat(value: NDArray[Any], shape: Shape) -> NDArray[Any] | None:
+    """Return an array's elements; None if it has another shape, which may be a long one."""
+    same = value.ndim == len(shape) and value.shape == tuple(shape)
+    return value.ravel() if same else None
 
 
 def _elements(value: Any, shape: Shape, dtype: np.dtype[Any]) -> NDArray[Any] | None:
-    """Convert a value to an array of a shape and dtype; return None if it does not fit."""
+    """Convert a value to a flat array of a dtype; return None if it does not fit."""
     if isinstance(value, np.ndarray):
-        return value if value.shape == tuple(shape) and value.dtype.name == dtype.name else None
+        return _flat(value, shape) if value.dtype.name == dtype.name else None
     kinds = {"b": bool, "f": int | float}.get(dtype.kind, int)
     array = _listed(value, shape, kinds)
     if array is None or dtype.kind == "b":
@@ -179,19 +190,25 @@ class Box(_Space, frozen=True):
                 )
 
     def contains(self, value: Any) -> bool:
-        dtype = DTYPES[self.dtype]
-        array = _elements(value, self.shape, dtype)
-        low, high = self._bound(self.low, dtype), self._bound(self.high, dtype)
-        return not (array is None or low is None or high is None) and _within(array, low, high)
+        array = _elements(value, self.shape, DTYPES[self.dtype])
+        if array is None:
+            return False
+        low, high = self._bounds
+        return not (low is None or high is None) and _within(array, low, high)
 
-    def _bound(self, bound: Bound, dtype: np.dtype[Any]) -> Any:
-        """Return a bound as a number or an array of the shape; None if it has another shape."""
+    @cached_property
+    def _bounds(self) -> tuple[Any, Any]:
+        return self._bound(self.low), self._bound(self.high)
+
+    def _bound(self, bound: Bound) -> Any:
+        """Return a bound as a number or a flat array; None if it has another shape."""
+        dtype = DTYPES[self.dtype]
         found = _listed(bound, self.shape if isinstance(bound, list) else [], int | float)
         if found is None:
             return None
         if dtype.kind == "f":
             found = _rounded(found, dtype).astype(object)
-        return found if found.shape else found.item()
+        return found if isinstance(bound, list) else found.item()
 
 
 class MultiDiscrete(_Space, frozen=True):
@@ -225,8 +242,7 @@ class MultiBinary(_Space, frozen=True):
 
     def contains(self, value: Any) -> bool:
         if isinstance(value, np.ndarray):
-            fits = value.shape == tuple(self.shape) and value.dtype.kind in "biuf"
-            array = value if fits else None
+            array = _flat(value, self.shape) if value.dtype.kind in "biuf" else None
         else:
             array = _listed(value, self.shape, int | float)
         return array is not None and bool(np.all((array == 0) | (array == 1)))
@@ -246,8 +262,17 @@ class Text(_Space, frozen=True):
         return (
             isinstance(value, str)
             and self.min_length <= len(value) <= self.max_length
-            and (self.charset is None or set(value) <= set(self.charset))
+            and (self.charset is None or all(map(self._allows, set(value))))
         )
+
+    @cached_property
+    def _ordered(self) -> str:
+        """The characters of ``charset`` in order; a set of them would take 25 times their bytes."""
+        return "".join(sorted(set(self.charset or "")))
+
+    def _allows(self, character: str) -> bool:
+        at = bisect_left(self._ordered, character)
+        return self._ordered[at : at + 1] == character
 
 
 class Tuple(_Space, frozen=True):
