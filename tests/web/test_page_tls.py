@@ -6,37 +6,27 @@ from __future__ import annotations
 import http.client
 import os
 import re
-import shutil
-import socket
 import ssl
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.clients.building import CLIENTS, DOVETAIL, LONGEST, ROOT, build, program
+from tests.clients.building import CLIENTS, DOVETAIL, LONGEST, build, program
 
 from dovetail.client.client import Experiment
 
+from . import proxies
+
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(LONGEST)]
 SOON = 60.0
-EXECUTABLES = {"nginx": "/usr/sbin/nginx", "caddy": "/usr/bin/caddy"}
-NGINX = """
-daemon off; pid {folder}/pid; error_log stderr; events {{}}
-http {{
-  access_log off; client_body_temp_path {folder}/1; proxy_temp_path {folder}/2;
-  fastcgi_temp_path {folder}/3; uwsgi_temp_path {folder}/4; scgi_temp_path {folder}/5;
-  types {{ text/html html; text/javascript js; }}
-  server {{
+SERVER = """server {{
     listen 127.0.0.1:{port} ssl; ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
     root {site};
     {peers}
-  }}
-}}
-"""
+}}"""
 CADDY = """
 {{
     admin off
@@ -52,48 +42,21 @@ CADDY_SITE = """{{
 """
 
 
-def free() -> int:
-    """Return a port that nothing listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
-def shown(proxy: str, broker: str) -> str:
-    """Return a proxy's configuration of the guide, for a broker."""
-    text = (ROOT / "docs" / "browser.md").read_text()
-    begins = {"nginx": "location /peers {", "caddy": "play.example.org {"}[proxy]
-    [block] = [each for each in text.split("```")[1::2] if begins in each]
-    assert "127.0.0.1:5758" in block
-    return block.replace("127.0.0.1:5758", broker)
-
-
 def configure(proxy: str, folder: Path, port: int, broker: str) -> list[str]:
     """Write a proxy's configuration; return how it is started."""
     site = CLIENTS / "typescript"
-    peers = shown(proxy, broker)
+    begins = {"nginx": "location /peers {", "caddy": "play.example.org {"}[proxy]
+    peers = proxies.shown("browser.md", begins)
+    assert "127.0.0.1:5758" in peers
+    peers = peers.replace("127.0.0.1:5758", broker)
     if proxy == "nginx":
-        path = folder / "nginx.conf"
-        path.write_text(NGINX.format(folder=folder, port=port, site=site, peers=peers))
-        return [EXECUTABLES[proxy], "-c", str(path), "-p", str(folder)]
+        return proxies.nginx(
+            folder, SERVER.format(folder=folder, port=port, site=site, peers=peers)
+        )
     here = f"https://127.0.0.1:{port} " + CADDY_SITE.format(folder=folder, site=site)
     path = folder / "Caddyfile"
     path.write_text(CADDY.format(peers=peers.replace("play.example.org {", here)))
-    return [EXECUTABLES[proxy], "run", "--adapter", "caddyfile", "--config", str(path)]
-
-
-@contextmanager
-def running(line: list[str], ready: str = "", **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """Run a program, from when it has said that it is ready; end it afterwards."""
-    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, **options) as process:
-        assert process.stdout is not None
-        try:
-            while ready and ready not in (said := process.stdout.readline()):
-                assert said, f"{line} ended"
-            yield process
-        finally:
-            process.terminate()
+    return [proxies.EXECUTABLES[proxy], "run", "--adapter", "caddyfile", "--config", str(path)]
 
 
 def dovetail(*arguments: object, folder: Path) -> str:
@@ -122,21 +85,14 @@ def served(port: int) -> None:
             site.close()
 
 
-@pytest.mark.parametrize("proxy", EXECUTABLES)
+@pytest.mark.parametrize("proxy", proxies.EXECUTABLES)
 def test_a_page_over_tls_and_a_go_program_with_a_key_play_each_other(
     chromium: Any, tmp_path: Path, proxy: str
 ) -> None:
-    if shutil.which(EXECUTABLES[proxy]) is None:
-        assert "CI" not in os.environ, f"{proxy} is missing; install the package `{proxy}`"
-        pytest.skip(f"needs the program {proxy}; install the package `{proxy}`")
+    proxies.needed(proxy)
     for language in ("go", "typescript"):
         build(language)
-    # fmt: off
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1",
-         "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
-         "-keyout", "key.pem", "-out", "cert.pem"], cwd=tmp_path, check=True, capture_output=True)
-    # fmt: on
+    proxies.certify(tmp_path)
     access, key, gopher = (tmp_path / name for name in ("access.toml", "lab.key", "go.key"))
     make = ("keys", "make")
     dovetail(*make, "lab", "--access", access, "--out", key, folder=tmp_path)
@@ -146,7 +102,7 @@ def test_a_page_over_tls_and_a_go_program_with_a_key_play_each_other(
         *make, "visitors", "--access", access, "--web", "--offer", "guest-*", folder=tmp_path
     )
     [token] = re.findall(r"^token +(\S+)$", told, re.MULTILINE)
-    port, web, tcp = free(), free(), free()
+    port, web, tcp = proxies.free(), proxies.free(), proxies.free()
     address, broker = f"tcp://127.0.0.1:{tcp}", f"127.0.0.1:{web}"
     here = {
         **os.environ,
@@ -161,12 +117,12 @@ def test_a_page_over_tls_and_a_go_program_with_a_key_play_each_other(
     ]
     # fmt: on
     with ExitStack() as programs:
-        programs.enter_context(running(listen, "web ready", env=here, cwd=tmp_path))
+        programs.enter_context(proxies.running(listen, "web ready", env=here, cwd=tmp_path))
         line = [str(DOVETAIL), "env", "connect_four", "--connect", address, "--key", str(key)]
-        programs.enter_context(running(line, env=here, cwd=tmp_path))
+        programs.enter_context(proxies.running(line, env=here, cwd=tmp_path))
         go = {**here, "DOVETAIL_KEY": str(gopher)}
-        programs.enter_context(running(program("go", "random"), env=go, cwd=CLIENTS / "go"))
-        programs.enter_context(running(configure(proxy, tmp_path, port, broker), env=here))
+        programs.enter_context(proxies.running(program("go", "random"), env=go, cwd=CLIENTS / "go"))
+        programs.enter_context(proxies.running(configure(proxy, tmp_path, port, broker), env=here))
         served(port)
         context = programs.enter_context(chromium.new_context(ignore_https_errors=True))
         page = context.new_page()
