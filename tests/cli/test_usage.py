@@ -278,6 +278,18 @@ def test_list_names_what_is_installed(dovetail: Any) -> None:
             assert re.search(rf"^ *{re.escape(name)} ", answer.out, re.MULTILINE)
 
 
+def test_list_says_once_which_extra_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['numba'] = None")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-m", "dovetail", "list"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    expected = "numba is not installed; install it with: pip install 'dovetail[games]', for "
+    assert expected in line
+    assert "amazons, " in line
+
+
 def test_list_shows_one_of_them(dovetail: Any) -> None:
     answer = dovetail("list", "td")
     assert "learning_rate" in answer.out

@@ -11,6 +11,7 @@ from dovetail.cli import common
 from dovetail.cli.peers import table
 from dovetail.cli.standard_streams import reserved
 from dovetail.peer.broker_watchdog import GIVE_UP
+from dovetail.peer.extras import absent
 from dovetail.peer.terminal_escape import coloured, plain
 from dovetail.peer.validation_messages import meant
 from dovetail.protocol import json_text as jsontext
@@ -128,13 +129,20 @@ def _installed(name: str | None) -> list[tuple[plugins.Kind, str, type[Any]]]:
         hint = meant(name, every) or "; `dovetail list` shows all"
         raise common.UsageError(f"no environment or agent {name!r} is installed{hint}")
     found: list[tuple[plugins.Kind, str, type[Any]]] = []
+    lacking: dict[str, list[str]] = {}
     for kind in kinds:
         for each in there[kind]:
             if name in (None, each):
                 try:
                     found.append((kind, each, plugins.find(kind, each)))
                 except DovetailError as error:
-                    common.warn(str(error))
+                    missing = absent(error.__cause__)
+                    if missing is None:
+                        common.warn(str(error))
+                    else:
+                        lacking.setdefault(missing, []).append(each)
+    for missing, those in lacking.items():
+        common.warn(f"{missing}, for {', '.join(those)}")
     return found
 
 

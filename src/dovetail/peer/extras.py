@@ -47,7 +47,7 @@ EXTRAS = {
 """The extra of each optional package."""
 
 
-def absent(error: BaseException) -> str | None:
+def absent(error: BaseException | None) -> str | None:
     """Return the line that says what to install if ``error`` is a missing optional package.
 
     >>> absent(ModuleNotFoundError("No module named 'numba'", name="numba"))
