@@ -30,6 +30,7 @@ def test_only_what_was_changed_is_sent() -> None:
 def test_the_number_of_seats_is_that_of_those_who_sit_unless_it_was_set() -> None:
     dominion: dict[str, Any] = options.describe(Dominion.Configuration)
     assert [each.name for each in fields(dominion) if each.seats] == ["players"]
+    assert "kingdom size" in [each.label for each in fields(dominion)]
     assert read(dominion, {"players": "2"}, 3) == read(dominion, {}, 3) == {"players": 3}
     assert read(dominion, {"players": "4"}, 3) == {"players": 4}
     assert read(dominion, {}, 2) == read(dominion, {}) == {}

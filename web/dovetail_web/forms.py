@@ -35,6 +35,11 @@ class FormField(Struct, frozen=True):
     seats: bool = False
     """True if it is the number of seats."""
 
+    @property
+    def label(self) -> str:
+        """Return its name for visitors."""
+        return self.name.replace("_", " ")
+
 
 def fields(parameters: Mapping[str, Any]) -> list[FormField]:
     """Return a form's fields for an offer's ``parameters``."""
@@ -82,7 +87,7 @@ def read(parameters: Mapping[str, Any], given: Mapping[str, str], seats: int = 0
         if field.seats and seats and text in ("", field.value):
             text = str(seats)
         if len(text) > LONGEST:
-            raise DovetailError(f"Option {field.name}: at most {LONGEST} characters, please")
+            raise DovetailError(f"Option {field.label}: at most {LONGEST} characters, please")
         if text == field.value or (not text and field.kind != "checkbox"):
             continue
         found[field.name] = _value(field, text, parameters[field.name])
@@ -133,7 +138,7 @@ def _value(field: FormField, text: str, schema: Any) -> Any:
             "choice": f"one of {', '.join(field.options)}",
         }.get(field.kind, "JSON")
         raise DovetailError(
-            f"Option {field.name}: {text[:80]!r} is not valid; give {wanted}"
+            f"Option {field.label}: {text[:80]!r} is not valid; give {wanted}"
         ) from None
     return text
 

@@ -112,7 +112,9 @@ def explained(sitter: Sitter, description: str) -> str:
     >>> explained(Sitter("agent", "mcts", {"simulations": 10}), "Plays random games.")
     'Plays random games. Here: simulations 10.'
     """
-    options = ", ".join(f"{name} {value}" for name, value in sitter.parameters.items())
+    options = ", ".join(
+        f"{name.replace('_', ' ')} {value}" for name, value in sitter.parameters.items()
+    )
     parts = [description, f"Here: {options}." * bool(options)]
     parts.append("This one has been trained." * bool(sitter.trained))
     return " ".join(filter(None, parts))
