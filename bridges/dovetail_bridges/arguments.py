@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from dovetail.peer.environments.environment import Environment
 from dovetail.peer.presets import local
 from dovetail.protocol.errors import DovetailError
 
-PLACES = ("file", "filename", "path", "root", "dir")
+PLACES = ("file", "filename", "path", "root", "dir", "directory", "folder")
 """Endings of argument names that stand for paths."""
+NAMES = re.compile(r"~|\.{0,2}/|[A-Za-z]\w*(\.\w+)*:\S")
+"""The beginning of a text that is a path, or names a module (``module:id``) or an address, under
+any argument's name: Shimmy's ``env_id`` imports one."""
 
 
 def check(kind: type[Environment], given: Mapping[str, Any]) -> None:
-    """Refuse arguments that name a file, or open a window, unless the local user gave them.
+    """Refuse arguments that `reserved` finds, unless the local user gave them.
 
     Args:
         kind: the environment, whose option is ``arguments``.
@@ -33,21 +37,23 @@ def check(kind: type[Environment], given: Mapping[str, Any]) -> None:
         )
 
 
-def reserved(given: Any) -> str | None:
-    """Return the name of an argument that names a file or opens a window; None if there is none."""
-    for key, value in _named(given):
-        if key.lower().endswith(PLACES) or (key == "render_mode" and value != "ansi"):
-            return key
-    return None
+def reserved(given: Any, name: str = "") -> str | None:
+    """Return the name of an argument that names a file, folder, module or address, or opens a
+    window; None if there is none.
 
-
-def _named(given: Any) -> Iterator[tuple[str, Any]]:
-    """Yield all keys and values, nested ones included."""
+    Args:
+        given: arguments, or the value of one.
+        name: the argument's name.
+    """
+    if name.lower().endswith(PLACES) or (name == "render_mode" and given != "ansi"):
+        return name
     match given:
+        case str():
+            return name if NAMES.match(given) else None
         case dict():
-            for key, value in given.items():
-                yield str(key), value
-                yield from _named(value)
+            found = (reserved(value, str(key)) for key, value in given.items())
         case list() | tuple():
-            for value in given:
-                yield from _named(value)
+            found = (reserved(value, name) for value in given)
+        case _:
+            return None
+    return next(filter(None, found), None)

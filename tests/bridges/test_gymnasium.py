@@ -641,7 +641,7 @@ gymnasium.register("tests/Opens-v0", entry_point=Opens)
     ("arguments", "name"),
     [
         ({"xml_file": "/etc/passwd"}, "xml_file"),
-        ({"parts": [{"Save_Dir": "/tmp"}]}, "Save_Dir"),
+        ({"parts": [{"Save_Dir": "tmp"}]}, "Save_Dir"),
         ({"render_mode": "human"}, "render_mode"),
     ],
 )
@@ -660,6 +660,15 @@ def test_what_only_the_local_user_may_choose(arguments: dict[str, Any], name: st
     with pytest.raises(DovetailError, match=f"may choose '{name}'"):
         made(here, both | {"arguments": {**arguments, name: "other"}})
     assert made(here, {"arguments": {"render_mode": "ansi"}}) == ("", None, "ansi")
+
+
+@pytest.mark.parametrize("value", ["a.module:id-v0", "/etc/passwd", "../secret", "http://[::1]/"])
+def test_a_value_that_names_a_module_file_or_address_is_the_local_users(value: str) -> None:
+    given = {"id": "tests/Opens-v0", "arguments": {"parts": ["fine: this", {"name": [value]}]}}
+    with pytest.raises(DovetailError, match=r"only the program .* may choose 'name'"):
+        Gymnasium(options.read(Gymnasium.Configuration, given, "gymnasium")).init()
+    here = preset(Gymnasium, given, "gymnasium")
+    here(options.read(here.Configuration, given, "gymnasium")).init()
 
 
 class Fails(gymnasium.Env[Any, Any]):

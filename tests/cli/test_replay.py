@@ -250,3 +250,12 @@ def test_a_journal_is_compacted(dovetail: Any, tmp_path: Path) -> None:
     assert dovetail("journal", "compact", str(path)).code == 0
     assert [each.state[0] for each in read(path) if isinstance(each, StateRecord)] == [4]
     assert "state 'best': td, 1,000 bytes" in dovetail("journal", "list", str(path)).out
+
+
+def test_a_state_in_a_journal_cannot_control_the_terminal(dovetail: Any, tmp_path: Path) -> None:
+    path = tmp_path / "states"
+    writer = Journal(path)
+    writer.write([StateRecord("a\x1b[2J", "td\x1b[2J\nstate 'best'\u202e", b"")])
+    writer.close()
+    listed = dovetail("journal", "list", str(path)).out.splitlines()[-1]
+    assert listed == "state 'a\\x1b[2J': td state 'best', 0 bytes"

@@ -63,7 +63,7 @@ class Gymnasium(Foreign[Options]):
 
     Its time limit truncates; observations are copied.  Other programs can use registered ids; an id
     of the form ``module:id`` imports the module, and is reserved for the local user, as are
-    wrappers and arguments that name files.
+    wrappers and arguments that name files, modules or addresses.
     """
 
     name = "gymnasium"

@@ -432,11 +432,13 @@ def take(
 
     Example: dovetail states take out/connect_four_two_learners:first first.state
     """
+    from dovetail.protocol.display_text import line
     from dovetail_experiments.reports.output import write
 
     found = _state(state)
     write(file, found.state)
-    print(f"{file}: {len(found.state):,} bytes of {found.agent} ({found.type or 'unknown type'})")
+    whose = line(f"{found.agent} ({found.type or 'unknown type'})")
+    print(f"{file}: {len(found.state):,} bytes of {whose}")
 
 
 def compare(

@@ -34,12 +34,13 @@ def list_(journal: JournalPath) -> None:
 
     Example: dovetail journal list dovetail.journal
     """
+    from dovetail.protocol.display_text import line
     from dovetail.protocol.journal import StateRecord, read
 
     list_episodes(journal)
     kept = {each.name: each for each in read(journal) if isinstance(each, StateRecord)}
     for name, each in sorted(kept.items()):
-        print(f"state {name!r}: {each.agent}, {len(each.state):,} bytes")
+        print(f"state {name!r}: {line(each.agent)}, {len(each.state):,} bytes")
 
 
 @commands.command()
