@@ -59,6 +59,11 @@ def test_what_is_wrong_with_a_field(fields: dict[str, Any], text: str) -> None:
         (codec.encode("hi"), "invalid", "must be a map with a `type` (S3.3), not text"),
         (codec.encode({"id": 1}), "unknown-type", "the frame has no `type` (S3.3); expected one"),
         (codec.encode({"type": "dance"}), "unknown-type", "'dance' is not a message that may be"),
+        (
+            b"\x82\xa4type\xa3bye\xa4type\xa4ping",
+            "unknown-type",
+            "two different `type` keys (S3.6)",
+        ),
         (codec.encode(RUN)[:-1], "malformed", "ends inside a value"),
         (b"\x93\x01\x02", "malformed", "3 values announced with 2 bytes to come"),
         (codec.encode(RUN | {"id": "x"})[:-1], "malformed", "ends inside a value"),

@@ -75,11 +75,14 @@ def invalid(text: str, kind: str, accepts: Any) -> str:
 
 def unknown_type(text: str, kind: str, accepts: Any) -> str:
     """Return the error for a frame's ``type``; arguments as for ``invalid``."""
-    known = ", ".join(sorted(map(_tag, get_args(accepts))))
+    tags = sorted(map(_tag, get_args(accepts)))
+    known = ", ".join(tags)
     if "missing required" in text:
         return f"the frame has no `type` (S3.3); expected one of {known}"
     if not kind:
         return f"`type` must be text (S3.3); expected one of {known}"
+    if kind in tags:
+        return "the frame has two different `type` keys (S3.6); expected one"
     return f"{_short(kind)} is not a message that may be sent here (S9.1); expected one of {known}"
 
 
