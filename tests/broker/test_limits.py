@@ -322,15 +322,18 @@ def test_a_run_may_have_so_many_seats() -> None:
     table = Conversation()
     many: Any = ["p0"] * (limits.RUN_SEATS + 1)
     table.experiment.says(m.Run(2, "game", agents=many))
-    table.experiment.hears(m.Error, id=2, code="limit")
+    assert table.experiment.hears(m.Error, id=2, code="limit").message.startswith("1,025 agents;")
+    table.experiment.says(m.Run(3, "game", agents=["p0"], substitutes=many))
+    error = table.experiment.hears(m.Error, id=3, code="limit")
+    assert error.message == "1,025 substitutes; a run may name 1,024"
     number = limits.OPEN_SEATS // limits.RUN_SEATS
     many.pop()
-    table.experiment.says(m.Run(3, "game", agents=many, episodes=10**6, concurrency=10**6))
-    table.experiment.hears(m.Reply, id=3)
+    table.experiment.says(m.Run(5, "game", agents=many, episodes=10**6, concurrency=10**6))
+    table.experiment.hears(m.Reply, id=5)
     opened = [each for each in table.environment.heard if isinstance(each, m.Open)]
     assert number - 1 <= len(opened) <= number
-    table.experiment.says(m.Run(4, "game", agents=many))
-    table.experiment.hears(m.Error, id=4, code="limit")
+    table.experiment.says(m.Run(6, "game", agents=many))
+    table.experiment.hears(m.Error, id=6, code="limit")
 
 
 @pytest.mark.rule("S11.3")

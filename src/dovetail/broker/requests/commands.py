@@ -42,10 +42,9 @@ class Commands:
     # -- starting --------------------------------------------------------------------------------
 
     def on_run(self, peer: Peer, asked: m.Run, now: float) -> None:
-        seats = len(asked.agents)
-        if max(seats, len(asked.substitutes)) > RUN_SEATS:
-            text = f"{seats:,} agents; a run may name {RUN_SEATS:,}, and as many substitutes"
-            raise ProtocolError("limit", text)
+        for what, each in (("agents", asked.agents), ("substitutes", asked.substitutes)):
+            if len(each) > RUN_SEATS:
+                raise ProtocolError("limit", f"{len(each):,} {what}; a run may name {RUN_SEATS:,}")
         named = [("label", asked.label), *(("name of an agent", each) for each in asked.names)]
         if text := overlong(named):  # they are told, and the label is recorded, with each episode
             raise ProtocolError("limit", text)
@@ -76,7 +75,7 @@ class Commands:
         open_seats = sum(
             (match.slots or 1) * len(run.agents) for run in own for match in run.matches.values()
         )
-        room = min(room, (OPEN_SEATS - open_seats) // seats)
+        room = min(room, (OPEN_SEATS - open_seats) // len(asked.agents))
         if room <= 0:
             text = (
                 f"your runs have {open_seats:,} seats in open matches, and may have {OPEN_SEATS:,}"
