@@ -106,7 +106,7 @@ def test_it_is_formatted_and_linted(language: str) -> None:
 @pytest.mark.parametrize("role", ["agent", "environment", "experiment"])
 def test_it_keeps_the_contract(language: str, role: str) -> None:
     command = [*program(language, "conformer"), role]
-    kit = [str(DOVETAIL), "conform", role, "--jobs", "4", "--", *command]
+    kit = [str(DOVETAIL), "conform", role, "--jobs", "4", "--patience", "60", "--", *command]
     done = run(kit, CLIENTS / language)
     assert done.returncode == 0, done.stdout[-6000:]
     if role == "agent":  # what the kit leaves to the library
