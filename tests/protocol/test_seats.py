@@ -1,18 +1,10 @@
 """The seats of agents that change seats."""
 
-import doctest
-
 import numpy as np
 import pytest
 
 from dovetail.broker.matches.run import Schedule
 from dovetail.protocol import messages as m
-from dovetail.protocol import seats
-
-
-def test_documented_seating() -> None:
-    found = doctest.testmod(seats)
-    assert (found.attempted, found.failed) == (1, 0)
 
 
 @pytest.mark.rule("S7.9")

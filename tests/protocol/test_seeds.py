@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import doctest
 import hashlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.protocol import seeds
 from dovetail.protocol.seeds import SeatSeeds, derive, derived
 
 
@@ -25,11 +23,6 @@ from dovetail.protocol.seeds import SeatSeeds, derive, derived
 )
 def test_golden_seeds(path: tuple[int, *tuple[str | int, ...]], seed: int) -> None:
     assert derive(*path) == seed
-
-
-def test_the_examples_in_the_source_are_right() -> None:
-    assert doctest.testmod(seeds).attempted == 2
-    assert doctest.testmod(seeds).failed == 0
 
 
 @pytest.mark.rule("S8.6")
