@@ -91,6 +91,7 @@ def test_axe_finds_nothing(chromium: Any, url: str, scheme: Any) -> None:
     context = chromium.new_context(
         bypass_csp=True, color_scheme=scheme, viewport={"width": 400, "height": 800}
     )
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     try:
         begin(page, url, "dominion")

@@ -22,6 +22,7 @@ from dovetail_web.guard import LONGEST_BODY
 from dovetail_web.hub import Hub
 from dovetail_web.rate_limit import IN_ALL, MOST, REST, TRIES, Attempts
 
+from .conftest import PATIENCE
 from .test_doors import served
 
 ARENA = '[[ladders]]\nname = "four"\ngame = "connect_four"\n'
@@ -259,6 +260,7 @@ def test_a_page_at_another_port_bans_no_one(
             pass
 
     context = chromium.new_context()
+    context.set_default_timeout(PATIENCE)
     with served(Doors(100), page) as (host, port), HTTPServer(("127.0.0.1", 0), Attacker) as other:
         url = f"http://{host}:{port}/"
         thread = threading.Thread(target=other.serve_forever)

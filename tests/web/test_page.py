@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from .conftest import PATIENCE
 from .playing import CLICK, begin, play_on
 
 
@@ -74,6 +75,7 @@ def test_two_people_at_two_browsers(page: Any, chromium: Any, url: str) -> None:
     assert "<b>Ann</b>" in page.inner_text("#seats")
     assert page.locator("#seats b, #status b").count() == 0
     context = chromium.new_context()
+    context.set_default_timeout(PATIENCE)
     other = context.new_page()
     other.goto(url.rstrip("/") + page.locator("text=this link").get_attribute("href"))
     other.wait_for_selector("#board svg")
@@ -96,6 +98,7 @@ def test_two_people_at_two_browsers(page: Any, chromium: Any, url: str) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone(chromium: Any, url: str, scheme: Any) -> None:
     context = chromium.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     try:
         for path in ("", "now", "play/amazons", "replay", "write", "nothing"):
@@ -230,6 +233,7 @@ def test_the_first_minute(page: Any, url: str) -> None:
 
 def test_without_scripts_a_line_says_what_is_needed(chromium: Any, url: str) -> None:
     context = chromium.new_context(java_script_enabled=False)
+    context.set_default_timeout(PATIENCE)
     try:
         page = context.new_page()
         for path in ("", "now", "play/connect_four"):
@@ -262,6 +266,7 @@ def test_ending_a_game_asks_and_says_who_did_it(page: Any, chromium: Any, url: s
     page.click("button.main")
     page.wait_for_selector("#game[data-waiting=true]")
     other = chromium.new_page()
+    other.set_default_timeout(PATIENCE)
     other.goto(url.rstrip("/") + page.locator("text=this link").get_attribute("href"))
     other.wait_for_selector("#board svg")
     other.click(".menu summary")

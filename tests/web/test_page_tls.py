@@ -19,6 +19,7 @@ from tests.clients.building import CLIENTS, DOVETAIL, LONGEST, build, program
 from dovetail.client.client import Experiment
 
 from . import proxies
+from .conftest import PATIENCE
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(LONGEST)]
 SOON = 60.0
@@ -125,6 +126,7 @@ def test_a_page_over_tls_and_a_go_program_with_a_key_play_each_other(
         programs.enter_context(proxies.running(configure(proxy, tmp_path, port, broker), env=here))
         served(port)
         context = programs.enter_context(chromium.new_context(ignore_https_errors=True))
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.goto(f"https://127.0.0.1:{port}/examples/page.html")
         page.fill("[name=broker]", f"wss://127.0.0.1:{port}/peers")

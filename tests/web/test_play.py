@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .conftest import Served
+from .conftest import PATIENCE, Served
 from .playing import CLICK, begin, play_on
 
 
@@ -122,6 +122,7 @@ def test_two_people_resign_and_go_to_the_next_game_together(
     page.click("button.main")
     page.wait_for_selector("#game[data-waiting=true]")
     context = chromium.new_context()
+    context.set_default_timeout(PATIENCE)
     other = context.new_page()
     other.goto(url.rstrip("/") + page.locator("text=this link").get_attribute("href"))
     other.wait_for_selector("#board svg")
@@ -333,6 +334,7 @@ def test_pieces_slide_unless_the_person_wants_less_motion(chromium: Any, url: st
     seen = {}
     for motion in ("no-preference", "reduce"):
         context = chromium.new_context(reduced_motion=motion)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.add_init_script(SLIDES)
         begin(page, url, "2048", "", seed="7")

@@ -25,6 +25,8 @@ from dovetail_web.app import application
 from dovetail_web.hub import Hub
 from dovetail_web.result_pages import lasted
 
+from .conftest import PATIENCE
+
 
 @pytest.fixture(scope="module")
 def browser(results: Path) -> Iterator[TestClient]:
@@ -165,6 +167,7 @@ def test_an_execution_that_runs_shows_its_finished_stages(results: Path, tmp_pat
 
 def test_a_chart_answers_the_pointer_and_its_legend(chromium: Any, results: Path) -> None:
     context = chromium.new_context(viewport={"width": 1000, "height": 800}, color_scheme="dark")
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
