@@ -54,7 +54,7 @@ def test_an_episode_played_again(dovetail: Any, journal: Path, game: str) -> Non
         assert lines[0] == (
             f"episode {number}: count_up, chance against chance, seed {record.result.seed}"
         )
-        assert sum(line.startswith("seat ") for line in lines) == record.result.turns
+        assert sum(line.startswith("player ") for line in lines) == record.result.turns
         assert lines[-1] == "the replay ends as recorded"
     last = dovetail("replay", str(journal), "last", "--env", game)
     assert last.out == answer.out
