@@ -353,7 +353,7 @@ def test_watch_of_a_run_ends_with_it(terminals: Any) -> None:
     experiment = terminals.experiment("atease", "atease", configuration={"target": 1_000_000})
     number = experiment.expect(r"^run (\d+)").group(1)
     watch = terminals.start("watch", "--connect", terminals.address, "--run", number)
-    watch.expect(r"^seat [01] \(atease\): 1")
+    watch.expect(r"^player [12] \(atease\): 1")
     experiment.kill()
     watch.expect("^over: cancelled")
     assert watch.wait() == 0
