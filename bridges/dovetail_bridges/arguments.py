@@ -12,7 +12,7 @@ from dovetail.protocol.errors import DovetailError
 
 PLACES = ("file", "filename", "path", "root", "dir", "directory", "folder")
 """Endings of argument names that stand for paths."""
-NAMES = re.compile(r"~|\.{0,2}/|[A-Za-z]\w*(\.\w+)*:\S")
+NAMES = re.compile(r"~|\.{0,2}[/\\]|[^\s:]+:\S")
 """The beginning of a text that is a path, or names a module (``module:id``) or an address, under
 any argument's name: Shimmy's ``env_id`` imports one."""
 

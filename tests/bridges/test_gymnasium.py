@@ -662,7 +662,18 @@ def test_what_only_the_local_user_may_choose(arguments: dict[str, Any], name: st
     assert made(here, {"arguments": {"render_mode": "ansi"}}) == ("", None, "ansi")
 
 
-@pytest.mark.parametrize("value", ["a.module:id-v0", "/etc/passwd", "../secret", "http://[::1]/"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "a.module:id-v0",
+        "_hidden:id-v0",
+        "with-hyphen:id-v0",
+        "\\\\host\\share",
+        "/etc/passwd",
+        "../secret",
+        "http://[::1]/",
+    ],
+)
 def test_a_value_that_names_a_module_file_or_address_is_the_local_users(value: str) -> None:
     given = {"id": "tests/Opens-v0", "arguments": {"parts": ["fine: this", {"name": [value]}]}}
     with pytest.raises(DovetailError, match=r"only the program .* may choose 'name'"):
