@@ -24,7 +24,7 @@ TOOLS = {
     "rust": ("cargo",),
     "typescript": ("node", "npm"),
 }
-BUILD, KIT = 1800, 900
+BUILD, KIT = 1800, 400
 """Maximum seconds of a command, for one that hangs: busy machines need half of them."""
 LONGEST = 3 * BUILD
 """Maximum seconds of a test, which may build, run a target and then the kit."""
