@@ -58,3 +58,41 @@ def test_a_language_of_the_clients_is_not_taken_for_a_locale(given: list[str], s
         command, cwd=COLD.parents[1], env=env, capture_output=True, text=True, check=False
     )
     assert done.stdout.split() == shown.split(), done.stderr
+
+
+FAKE = """#!/bin/sh
+case "$1" in
+test) echo "2 failed, 7 passed"; exit 2 ;;
+test-again) echo "9 passed"; exit ;;
+studies) [ -e again ] || { touch again; echo "studies failed"; exit 2; } ;;
+esac
+echo "$* passed"
+"""
+
+
+@pytest.mark.parametrize("minutes", [40, -1])
+def test_targets_run_again_once_and_none_begins_late(tmp_path: Path, minutes: int) -> None:
+    for name, text in (("make", FAKE), ("apt-get", "#!/bin/sh\n")):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "clients/none").mkdir(parents=True)
+    (tmp_path / "clients/none/packages.txt").touch()
+    (tmp_path / ".ci").mkdir()
+    for each in ("run", "cold"):
+        (tmp_path / ".ci" / each).symlink_to(COLD.parent / each)
+    env = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CI_MINUTES": str(minutes)}
+    run = [tmp_path / ".ci" / "run"]
+    done = subprocess.run(run, env=env, capture_output=True, text=True, check=False)
+    said = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert said[:3] == ["check check-page passed", "2 failed, 7 passed", "9 passed"]
+    left_out = [line for line in said if line.endswith("; make docs")]
+    if minutes < 0:
+        assert left_out == ["docs: left out, since 0 minutes had passed; make docs"]
+        assert "docs passed" not in said
+        assert "studies failed" not in said
+    else:
+        assert left_out == []
+        assert "docs passed" in said
+        assert said.index("studies failed") < said.index("studies passed")
+    assert said[-1] == "9 passed"
