@@ -34,7 +34,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup -rfEs
 
 .DEFAULT_GOAL := help
-.PHONY: architecture docs diagrams gallery test-installed release packages compiled test-compiled pictures drill help venv demo test test-again coverage test-fast test-learners test-processes test-slow test-clients test-page test-ray test-ray-small test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
+.PHONY: architecture docs diagrams gallery test-installed release packages compiled test-compiled pictures drill help venv demo test test-long test-again coverage test-fast test-learners test-processes test-slow test-clients test-page test-ray test-ray-small test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,15 +80,18 @@ gallery: $(STAMP) ## play and draw every player, and write docs/gallery.md (minu
 demo: $(STAMP) ## watch two learners learn Connect Four by playing each other
 	$(BIN)/dovetail demo
 
-test: $(STAMP) ## run the tests, without the slow ones and those of the clients
+test: $(STAMP) ## run the tests, without the long and slow ones and those of the clients
 	$(PYTEST)
+
+test-long: $(STAMP) ## run the tests that take more than a few seconds: whole experiments, kills, searches, browsers
+	$(PYTEST) -m "long and not slow and not clients"
 
 test-again: $(STAMP) ## run the tests that failed last time once more, one after the other
 	.ci/failed > $(VENV)/failed
 	$(BIN)/python -m pytest -n 0 -rfEs @$(VENV)/failed
 
 test-fast: $(STAMP) ## run the tests that need no socket, no program and no compiler
-	$(PYTEST) -m "fast and not slow"
+	$(PYTEST) -m "fast and not long and not slow"
 
 test-learners: $(STAMP) ## run the tests that play and train
 	$(PYTEST) -m "learners and not slow"

@@ -29,7 +29,8 @@ GROUPS = {
     "processes": "sockets, threads and programs",
     "clients": "builds the clients of the other languages",
 }
-"""Marker and meaning.  `slow` is apart: it marks single tests, which only `make test-slow` runs."""
+"""Marker and meaning.  `long` and `slow` are apart: they mark single tests, which `make test`
+leaves to `make test-long` and `make test-slow`."""
 GROUP = "processes"
 _fast = False
 provenance.here()  # asks git once, before fast tests may start no program

@@ -54,13 +54,19 @@ def blocks(page: str) -> list[tuple[int, str, str]]:
     ]
 
 
-LONG = {"agents/dots.md"}
-"""Pages whose examples learn for long."""
+SLOW = {"agents/dots.md"}
+"""Pages whose examples learn for minutes."""
+LONG = {"stacked.md", "bridges/gymnasium.md", "bridges/training.md"}
+"""Pages whose examples learn for seconds."""
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(each, marks=[pytest.mark.slow] * (each in LONG)) for each in PAGES]
-)
+def timed(page: str) -> Any:
+    """Return a page with the marker of the time that its examples take."""
+    marks = [pytest.mark.slow] * (page in SLOW) + [pytest.mark.long] * (page in LONG)
+    return pytest.param(page, marks=marks)
+
+
+@pytest.mark.parametrize("page", [timed(each) for each in PAGES])
 def test_the_examples_of_a_page_run(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType(f"docs_{page.partition('.')[0].replace('-', '_')}")
     monkeypatch.setitem(__import__("sys").modules, module.__name__, module)

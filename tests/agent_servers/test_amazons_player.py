@@ -81,6 +81,7 @@ def slow_features(planes: Any, mobility: float, full: bool = False) -> list[floa
     return [float(value) for pair in zip(*out, strict=True) for value in pair]
 
 
+@pytest.mark.long
 @given(st.sampled_from([(5, 5), (6, 6), (4, 7), (8, 8)]), st.integers(0, 40), st.integers(0, 999))
 @settings(max_examples=40, deadline=None)
 def test_features_are_the_studys(size: tuple[int, int], plies: int, seed: int) -> None:
@@ -115,6 +116,7 @@ def test_the_start_of_8_x_8_has_mobility_one_and_mp_values_it() -> None:
     assert worth == pytest.approx(5 - 1.2 + 3 - 1)
 
 
+@pytest.mark.long
 @given(st.sampled_from([(4, 4), (5, 5)]), st.integers(3, 12), st.integers(0, 999))
 @settings(max_examples=25, deadline=None)
 def test_pruning_finds_what_plain_minimax_finds(
@@ -204,6 +206,7 @@ def wins(board: Any, seen: dict[Any, bool]) -> bool:
     return seen[key]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(4, 4), (5, 5)])
 def test_it_solves_endgames(size: tuple[int, int]) -> None:
     """Few free squares: searched to the end, the value is that of an exhaustive search of the
@@ -224,6 +227,7 @@ def test_it_solves_endgames(size: tuple[int, int]) -> None:
     assert min(solved.values()) >= 5, solved
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(4, 4), (5, 5), (4, 6)])
 def test_endgames_are_solved_as_by_exhaustive_search_of_the_rules(size: tuple[int, int]) -> None:
     exact = Endgame(*size)
@@ -266,6 +270,7 @@ def test_moves_that_a_seat_can_make_alone_are_counted() -> None:
     assert longest(np.zeros(12, np.int8), 3, 4, 0, np.array([0])) == UNKNOWN
 
 
+@pytest.mark.long
 def test_a_player_that_solves_endgames_keeps_every_value() -> None:
     board = {"rows": 5, "columns": 5}
     with InProcess([KeepAmazons], [AmazonsPlayer]) as experiment:
@@ -277,6 +282,7 @@ def test_a_player_that_solves_endgames_keeps_every_value() -> None:
     assert other.kept < 40
 
 
+@pytest.mark.long
 def test_a_search_leaves_the_position_as_it_was() -> None:
     environment = game(6, 6, 6, 1)
     position = AmazonsPosition(environment.observation(0), AmazonsGeometry(6, 6))
@@ -428,10 +434,12 @@ def test_published_weights_beat_random(name: str) -> None:
     assert sum(tournament({"weights": name, "rollouts": False}, "random", 10)) == 10
 
 
+@pytest.mark.long
 def test_rollouts_choose_among_the_winners() -> None:
     assert sum(tournament({"weights": "mp"}, {"weights": "mp", "rollouts": False}, 20)) >= 11
 
 
+@pytest.mark.long
 def test_learning_from_zeros_finds_the_way_to_beat_random() -> None:
     with InProcess([Amazons], [AmazonsPlayer, Random]) as experiment:
         learner = experiment.create(

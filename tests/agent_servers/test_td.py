@@ -635,6 +635,7 @@ def test_standardised_inputs_are_those_of_all_rows_learned_from() -> None:
     assert np.abs(agent._standardised(rows + 1e6)).max() == 5.0
 
 
+@pytest.mark.long
 def test_it_learns_noughts_and_crosses_from_itself() -> None:
     # The mean of four, since an untrained network may play well or badly by chance.
     before, after = (

@@ -316,6 +316,7 @@ def test_tic_tac_toe_is_openspiels() -> None:
     play("tic_tac_toe", pyspiel.load_game("tic_tac_toe"), cell(3), 200, 50)
 
 
+@pytest.mark.long
 def test_othello_is_openspiels() -> None:
     play("othello", pyspiel.load_game("othello"), cell(8), 2, 50)
 
@@ -434,6 +435,7 @@ def test_rlgame_is_the_native_one(text: str, options: tuple[int, int, int], game
 # ---------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("game", [each for each in bundled() if each != "othello"])
 @pytest.mark.parametrize("observe", ["bits", "text"])
 def test_every_description_passes_the_checks_of_our_own_games(game: str, observe: str) -> None:

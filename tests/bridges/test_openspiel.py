@@ -281,6 +281,7 @@ def test_their_search_beats_random_play() -> None:
     assert sum(wins) >= 9
 
 
+@pytest.mark.long
 def test_learners_of_afterstates_learn() -> None:
     check_environment(
         OpenSpiel, {"game": "breakthrough(rows=5,columns=5)"}, only="afterstates_are_what_is_seen"
@@ -334,6 +335,7 @@ def test_general_learners_play(game: str, names: list[str]) -> None:
             assert result.reason in ("terminated", "truncated"), result.message
 
 
+@pytest.mark.long
 def test_our_search_looks_ahead_in_hidden_games_and_learners_learn() -> None:
     with InProcess([OpenSpiel], [MCTSAgent, QLearning, Random]) as experiment:
         search = experiment.create("mcts", parameters={"simulations": 20})

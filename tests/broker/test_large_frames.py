@@ -84,6 +84,7 @@ def serving(*hosts: Any, address: str) -> Iterator[None]:
             each.join()
 
 
+@pytest.mark.long
 @pytest.mark.processes
 @pytest.mark.parametrize(("game", "at_once"), [(Large, 1), (Many, 300)])
 def test_who_sends_much_waits_while_others_play(

@@ -283,6 +283,7 @@ def some(first: int, then: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("seeds", [range(first), more], ids=["some", "more"])
 
 
+@pytest.mark.long
 @some(600, 1000)
 @pytest.mark.learners
 def test_invariants_hold_under_random_schedules(reference: Reference, seeds: range) -> None:
@@ -291,6 +292,7 @@ def test_invariants_hold_under_random_schedules(reference: Reference, seeds: ran
     assert reasons["failed"] > len(seeds) / 60, "the schedules are too kind to test anything"
 
 
+@pytest.mark.long
 @some(200, 400)
 @pytest.mark.learners
 def test_invariants_hold_if_programs_stand_still(reference: Reference, seeds: range) -> None:
@@ -312,6 +314,7 @@ def deaths(reference: Reference, seeds: range) -> None:
     assert substituted
 
 
+@pytest.mark.long
 @some(200, 400)
 @pytest.mark.learners
 def test_invariants_hold_if_the_broker_dies(reference: Reference, seeds: range) -> None:
@@ -371,6 +374,7 @@ def learned(seed: int, faults: Faults) -> list[list[Any]]:
     return heard
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "faults", [Faults(delay=2.0), Faults(delay=1.0, kill=0.01, outage=1.0)], ids=["delays", "kills"]
 )

@@ -36,6 +36,7 @@ def digests(experiment: Experiment) -> list[str]:
     return sorted(each.digest for each in results)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("guarded", [False, True], ids=["open", "guarded"])
 def test_a_match_is_the_same_beside_every_attack(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forker: Forker, guarded: bool

@@ -16,6 +16,7 @@ from tests.forking import Forked, Forker
 EPISODES = 40
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_nothing_is_lost_under_twenty_quick_schedules(tmp_path: Path, forker: Forker) -> None:
     """Short faults, and long times for coming back; programs are forked and replaced by their

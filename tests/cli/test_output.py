@@ -207,6 +207,7 @@ def test_results_are_json_alone(folder: Path) -> None:
     all_of(error, *LAST)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "ascii"])
 def test_what_a_console_cannot_show_is_replaced(tmp_path: Path, encoding: str) -> None:
     game = "connect_four"

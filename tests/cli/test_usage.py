@@ -388,6 +388,7 @@ def test_completion_of_names(tmp_path: Path) -> None:
     assert found.stdout.split() == ["random"]
 
 
+@pytest.mark.long
 def test_output_that_nobody_reads(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "dovetail", "list"],

@@ -71,6 +71,7 @@ def tried(request: pytest.FixtureRequest, _forked: None) -> dict[str, kit.CaseRe
         return dict(zip(names, pool.map(run, names), strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_forked")
 @pytest.mark.parametrize("role", list(kit.CASES))
 def test_dovetails_own_python_passes(role: Any) -> None:
@@ -92,6 +93,7 @@ def test_a_wrong_client_is_caught(name: str, tried: dict[str, kit.CaseResult]) -
     assert foreseen or "Traceback" not in result.stderr, result.stderr
 
 
+@pytest.mark.long
 @pytest.mark.rule("S15.1", "S15.2")
 @pytest.mark.usefixtures("_forked")
 @pytest.mark.parametrize("role", list(kit.CASES))

@@ -547,6 +547,7 @@ def contest(first: str, second: str, each: int, games: int) -> list[Any]:
     return [wilson(wins, games), *points, mean([float(r) for _, r in Told.ends])]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pair", [("Random", "Money"), ("Greedy", "Blacksmith")])
 def test_bots_play_as_in_the_study(pair: tuple[str, str]) -> None:
     """The winner, its share within 8 points, and points within 4 of the study's, in 150 games."""
@@ -609,6 +610,7 @@ def test_afterstates_are_positions_before_cards_are_drawn(given: dict[str, Any])
     assert len(seen) > 25
 
 
+@pytest.mark.long
 def test_td_learns_from_afterstates_of_single_games_and_groups_alike() -> None:
     states = []
     for stacked in (False, True):

@@ -162,6 +162,7 @@ def test_a_tracker_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -
         callbacks.tracker("wandb").begin(None)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
 def test_a_trial_on_another_machine_tells_its_trackers_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -236,6 +236,7 @@ def disturbed(schedule: Schedule, undisturbed: Undisturbed, out: Path) -> None:
     assert left == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(10))
 def test_a_killed_run_resumed_once_is_as_undisturbed(
     seed: int, undisturbed: Undisturbed, tmp_path: Path

@@ -32,6 +32,7 @@ def played(path: Path, out: Path, only: TrialSelection | None = None) -> SweepRe
     return done
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
 def test_parts_that_are_merged_are_the_whole(
     seeded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -70,6 +71,7 @@ def test_parts_that_are_merged_are_the_whole(
     assert len(texts[0]) == len(texts[1])
 
 
+@pytest.mark.long
 def test_what_does_not_belong_together_is_refused(seeded: Path, tmp_path: Path) -> None:
     one = played(seeded, tmp_path / "one", TrialSelection.range("1"))
     to = tmp_path / "to"

@@ -108,6 +108,7 @@ def here() -> dict[Case, Account]:
     return found
 
 
+@pytest.mark.long
 def test_in_process_in_groups(here: dict[Case, Account]) -> None:
     for case, expected in here.items():
         game = plugins.find("environment", case.game)
@@ -138,6 +139,7 @@ def start(forked: None) -> Iterator[Callable[[bool], Experiment]]:
         yield started
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stacked", [False, True])
 @pytest.mark.parametrize("hosted", [False, True])
 def test_over_sockets(
@@ -151,6 +153,7 @@ def test_over_sockets(
         assert account(experiment, case, stacked=stacked) == expected, case
 
 
+@pytest.mark.long
 def test_in_shards(here: dict[Case, Account], start: Callable[[bool], Experiment]) -> None:
     brokers = [start(True), start(True)]
     shards = Shards([Shard(each) for each in brokers])

@@ -68,6 +68,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
         return sorted(found, key=lambda row: [str(each) for each in row.values()])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "after"), [(0, 17), (1, 3), (1, 30)])
 def test_only_the_games_that_are_missing_are_played(
     number: int, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -73,6 +73,7 @@ def broker(forked: None) -> Iterator[str]:
         yield processes.address
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
 def test_the_same_results_everywhere(
     small: Path, tmp_path: Path, broker: str, monkeypatch: pytest.MonkeyPatch
@@ -361,6 +362,7 @@ episodes = 1
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("request_", ["create", "save"])
 def test_a_broker_that_dies_while_it_owes_an_answer_ends_the_run(
     tmp_path: Path, request_: str
@@ -414,6 +416,7 @@ def test_each_program_of_the_environment_is_awaited(small: Path) -> None:
     assert places.missing(file, place) == []
 
 
+@pytest.mark.long
 def test_a_program_that_is_stopped_for_seconds_counts_as_ended(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -509,6 +512,7 @@ def test_a_folder_that_takes_no_logs_costs_one_line(tmp_path: Path) -> None:
         execute(path, out=tmp_path / "out")
 
 
+@pytest.mark.long
 def test_no_process_is_left_behind(small: Path) -> None:
     with places.own_processes(read(small)) as place:
         pids = list(place.pids.values())
@@ -560,6 +564,7 @@ def test_nothing_is_said_about_waiting_for_its_own_broker(
     assert not caplog.messages
 
 
+@pytest.mark.long
 def test_an_experiment_that_is_killed_takes_its_processes_along(
     small: Path, tmp_path: Path
 ) -> None:
@@ -604,6 +609,7 @@ def _ends(descriptor: int, timeout: float) -> bool:
     return ended
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_all_in_order_and_can_be_resumed(small: Path, tmp_path: Path) -> None:
     """Meanwhile no other run may write into its folder: a second one deleted the logs of the
     first."""
@@ -668,6 +674,7 @@ def test_what_does_not_fit_costs_one_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("undrawn", "forked")
 @pytest.mark.usefixtures("undrawn", "forked")
 @pytest.mark.parametrize(
@@ -748,6 +755,7 @@ def test_a_run_that_is_refused_before_its_first_episode_has_not_begun(
         assert list(records.rows("executions")) == list(records.rows("stages")) == []
 
 
+@pytest.mark.long
 def test_a_program_in_any_language_is_an_agent(small: Path, tmp_path: Path) -> None:
     program = tmp_path / "first.py"
     program.write_text(

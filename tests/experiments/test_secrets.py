@@ -125,6 +125,7 @@ def test_the_same_search_succeeds_where_there_is_no_secret(
     assert hits(played(path, tmp_path / "out", **more)) == 40
 
 
+@pytest.mark.long
 def test_the_same_file_and_seed_give_the_same_episodes(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,6 +126,7 @@ def end_of(process: int) -> None:
     os.close(descriptor)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("forked")
 def test_killed_and_resumed_in_shards_it_is_as_with_one_broker(
     dealt: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -155,6 +156,7 @@ def test_killed_and_resumed_in_shards_it_is_as_with_one_broker(
     assert sorted(record.result.index for record in of_last) == list(range(30))
 
 
+@pytest.mark.long
 def test_an_agent_that_is_stopped_does_not_forfeit(
     dealt: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -60,6 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return played(path, out).folder
 
 
+@pytest.mark.long
 def test_variants_are_compared_within_a_task(folder: Path) -> None:
     rows = json.loads((folder / "results.json").read_text())
     within = [each for each in rows if "task" in each]
@@ -77,6 +78,7 @@ def test_variants_are_compared_within_a_task(folder: Path) -> None:
             assert each["against_first"] is None
 
 
+@pytest.mark.long
 def test_over_tasks_in_every_form(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = json.loads((folder / "results.json").read_text())
     within = {(each["task"], each["variant"]): each for each in rows if "task" in each}

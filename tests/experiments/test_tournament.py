@@ -214,6 +214,7 @@ def test_a_test_of_one_pair_says_so(tmp_path: Path) -> None:
     assert ", 1 pair: undecided" in (tmp_path / "three" / "summary.txt").read_text()
 
 
+@pytest.mark.long
 def test_knockout_swiss_gauntlet_and_best_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -437,6 +438,7 @@ def test_a_player_is_added_to_a_finished_tournament(tmp_path: Path) -> None:
             played(path, FILE.replace(old, new), tmp_path, extend=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("extend", [False, True])
 def test_an_interrupted_extension_plays_only_the_new_meetings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extend: bool

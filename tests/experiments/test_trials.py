@@ -110,6 +110,7 @@ def interrupted(path: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> Sweep
     return played(path, out, resume=True)
 
 
+@pytest.mark.long
 def test_killed_and_resumed_is_as_undisturbed(
     seeded: Path,
     tmp_path: Path,
@@ -206,6 +207,7 @@ def test_values_of_a_sweep_are_shown_as_they_are(
             assert each in text
 
 
+@pytest.mark.long
 def test_several_at_once_are_as_one_after_the_other(
     seeded: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

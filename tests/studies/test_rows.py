@@ -383,6 +383,7 @@ def test_rows_that_share_a_file_keep_what_the_other_rests_on(
     assert kept == {"halves.quick/1.state": b"own", "halves.quick/11.state": b"other"}
 
 
+@pytest.mark.long
 def test_the_command_runs_a_row_in_processes_and_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -446,6 +447,7 @@ MARKED = re.compile(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ALL)
 def test_a_mean_of_ours_has_an_interval_or_is_marked(name: str, tmp_path: Path) -> None:
     """A number with a decimal point was not counted. As many figures have a sign as the row

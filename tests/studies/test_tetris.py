@@ -107,6 +107,7 @@ def described(
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("features", ["dt", "dt-diversity", "bertsekas", "all"])
 @pytest.mark.parametrize("most", [0, 12])
 def test_compiled_games_are_the_rules(features: Any, most: int) -> None:
@@ -230,6 +231,7 @@ def told(value: train.Value, weights: Array, seed: int) -> list[tuple[Array, int
     return slow_game(found, LOW, seed, value.avoid)[1]
 
 
+@pytest.mark.long
 @given(st.sampled_from(["bertsekas", "dt"]), st.sampled_from([0.0, 0.7, 1.0]), st.integers(0, 99))
 @settings(max_examples=12, deadline=None)
 def test_least_squares_are_the_sums(features: Any, trace: float, seed: int) -> None:

@@ -25,6 +25,8 @@ from dovetail_experiments.stages.trials import execute
 
 PATIENCE = 120_000
 """Milliseconds for what takes one on an idle machine."""
+QUICK = ("test_page", "test_headlines")
+"""The files whose tests by a browser are not `long`."""
 EXPERIMENT = """
 name = "small"
 seeds = [5, 6]
@@ -122,6 +124,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {"served", "results"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.xdist_group("page"))
+        if "chromium" in getattr(item, "fixturenames", ()) and item.path.stem not in QUICK:
+            item.add_marker(pytest.mark.long)
 
 
 # While it runs, so does an event loop in this thread, which tests of other modules may need

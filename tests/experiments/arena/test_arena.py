@@ -106,6 +106,7 @@ def programs(tmp_path: Path) -> Iterator[Programs]:
     made.end()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kills", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_an_arena_that_is_killed_loses_and_doubles_nothing(programs: Programs, kills: int) -> None:

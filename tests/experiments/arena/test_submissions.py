@@ -148,6 +148,7 @@ with ArenaStore(Path(sys.argv[1])) as store:
 """
 
 
+@pytest.mark.long
 @pytest.mark.processes
 def test_200_submissions_in_a_queue_survive_kill_9(store: ArenaStore) -> None:
     rng, told = random.Random(5), dict[int, int]()
@@ -335,6 +336,7 @@ def test_a_sandbox_holds_what_the_guide_says(
     assert not any(word == "t" for word in command)
 
 
+@pytest.mark.long
 @pytest.mark.processes
 @pytest.mark.timeout(200)
 def test_a_submitted_agent_plays(sandbox: Sandbox, tmp_path: Path) -> None:
