@@ -124,7 +124,7 @@ def table(
     order = sorted(
         rows.values(), key=lambda row: (not row.units, row.component, -_number(row.elo.value))
     )
-    warning = provenance.mixed((each.software for each in played), "units")
+    warning = provenance.mixed((each.software for each in played), "matches")
     return LadderTable(order, counted, len(played), warning)
 
 

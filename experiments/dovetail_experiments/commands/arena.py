@@ -282,7 +282,7 @@ def _shown(title: str, table: LadderTable, zero: str) -> list[Any]:
     from dovetail_experiments.arena.standings import elo
 
     shown = Shown(title=escape(title), title_justify="left", title_style="bold")
-    for column in ("", "player", "Elo", "points", "units", "won", "drawn", "lost", "faults", ""):
+    for column in ("", "player", "Elo", "points", "matches", "won", "drawn", "lost", "faults", ""):
         shown.add_column(column, justify="left" if column in ("player", "") else "right")
     for number, row in enumerate(table.rows, 1):
         cells = (
@@ -297,7 +297,7 @@ def _shown(title: str, table: LadderTable, zero: str) -> list[Any]:
         )
         shown.add_row(*(escape(str(each)) for each in cells))
     repeats = table.played - table.units
-    caption = f"{table.units} units count; Elo around {zero} with 95 % intervals"
+    caption = f"{table.units} matches count; Elo around {zero} with 95 % intervals"
     if repeats:
         caption += f"; left out, since they repeat games of others: {repeats}"
     if table.warning:

@@ -349,7 +349,7 @@ def test_a_table_says_if_its_units_were_played_by_different_software(
         store.finish(season, unit, [won(0, 0, digest=revision), won(1, 1, digest=revision)], 3)
     found = table(store.players("four"), store.played(season, "four"), 2)
     assert found.warning == (
-        "these units were made by different software: dovetail 1.0 (abc), Python 3.11, numpy 2.0; "
+        "these matches were made by different software: dovetail 1.0 (abc), Python 3.11, numpy 2.0; "
         "dovetail 1.0 (def), Python 3.11, numpy 2.0"
     )
 
