@@ -14,6 +14,10 @@ export function parts(choice) {
   return [...(choice.cells ?? []).map((n) => `c${n}`), ...(choice.cards ?? []).map((n) => `k${n}`)];
 }
 
+/** Whether arrow keys are choices of the game. @param {Scene | null | undefined} scene */
+export const arrows = (scene) =>
+  Boolean(scene?.choices?.some(({ key }) => key?.startsWith("Arrow")));
+
 /** @param {Scene} scene @param {string} part */
 function nameOf(scene, part) {
   const n = Number(part.slice(1));
@@ -70,7 +74,7 @@ export function above(scene, seat) {
 export function turned(scene) {
   const width = scene.width ?? 0;
   const height = scene.height ?? 0;
-  if (scene.choices?.some(({ key }) => key?.startsWith("Arrow"))) return scene;
+  if (arrows(scene)) return scene;
   return {
     ...scene,
     cells: scene.cells?.map((cell) => ({
@@ -313,7 +317,6 @@ class Pointing {
     this.places =
       pieces.every(({ kind }) => kind === "disc") &&
       this.choices.every(({ path }) => path.length < 2);
-    this.keys = scene.choices?.some(({ key }) => key?.startsWith("Arrow")) ?? false;
     this.listen();
     this.show(false);
   }
@@ -326,6 +329,11 @@ class Pointing {
   /** @param {string} part */
   cell(part) {
     return part[0] === "c" ? this.scene.cells?.[Number(part.slice(1))] : undefined;
+  }
+
+  /** The radius of a part's corners. @param {string} part */
+  radius(part) {
+    return part[0] === "c" ? 0.1 : 8 * this.cards;
   }
 
   /** The choices that go on from what has been picked. */
@@ -413,8 +421,7 @@ class Pointing {
     this.layer.replaceChildren();
     for (const part of this.picked) {
       const inset = part[0] === "c" ? 0.03 : 0;
-      const rx = part[0] === "c" ? 0.1 : 8 * this.cards;
-      this.layer.append(rect(this.box(part), inset, { rx, class: "picked" }));
+      this.layer.append(rect(this.box(part), inset, { rx: this.radius(part), class: "picked" }));
     }
     const found = this.targets();
     found.forEach((part, n) => {
@@ -429,8 +436,12 @@ class Pointing {
       const sign = this.sign(part);
       if (sign) group.append(sign);
       const inset = part[0] === "c" && Math.min(box[2], box[3]) > 0.3 ? 0.03 : 0;
-      const rx = part[0] === "c" ? 0.1 : 8 * this.cards;
-      group.append(rect(box, inset, { rx, class: part[0] === "c" ? "ring" : "ring of-card" }));
+      group.append(
+        rect(box, inset, {
+          rx: this.radius(part),
+          class: part[0] === "c" ? "ring" : "ring of-card",
+        }),
+      );
       const note = part[0] === "k" ? this.scene.cards?.[Number(part.slice(1))].note : "";
       if (note) group.append(element("title", {}, note));
       group.addEventListener("focus", () => this.preview(part));
@@ -438,8 +449,12 @@ class Pointing {
       this.layer.append(group);
     });
     for (const part of this.hooks.hinted ?? []) {
-      const rx = part[0] === "c" ? 0.1 : 8 * this.cards;
-      this.layer.append(rect(this.box(part), part[0] === "c" ? 0.08 : 0, { rx, class: "hinted" }));
+      this.layer.append(
+        rect(this.box(part), part[0] === "c" ? 0.08 : 0, {
+          rx: this.radius(part),
+          class: "hinted",
+        }),
+      );
     }
     if (focus) /** @type {SVGElement | null} */ (this.layer.querySelector(".target"))?.focus();
     const open = this.open();
@@ -541,7 +556,7 @@ class Pointing {
     svg.addEventListener("mousemove", (event) => this.preview(this.near(event).near?.part));
     svg.addEventListener("mouseleave", () => this.preview(undefined));
     svg.addEventListener("keydown", (event) => this.key(event));
-    if (this.keys) this.swipes();
+    if (arrows(this.scene)) this.swipes();
   }
 
   /** On a screen that is touched, a stroke stands for an arrow key. */
@@ -587,7 +602,7 @@ class Pointing {
     }
     const way = /** @type {Record<string, number[]>} */ (ARROWS)[event.key];
     // Where choices have arrow keys, these are the game's, wherever the focus is.
-    if (!way || this.scene.choices?.some(({ key }) => key?.startsWith("Arrow"))) return;
+    if (!way || arrows(this.scene)) return;
     event.preventDefault();
     event.stopPropagation();
     const [fx, fy] = middle(this.box(now.dataset.part ?? ""));

@@ -1,7 +1,7 @@
 // A game: live, at a table where one plays, or a replay. The state is in state.js, what is shown in
 // views.js; here they are joined with the page, the connection and the keyboard.
 import { draw, parts, point, slide } from "./board.js";
-import { button, of } from "./dom.js";
+import { button, made, of } from "./dom.js";
 import { taken } from "./early.js";
 import { LOST } from "./live.js";
 import { picture } from "./scene.js";
@@ -67,10 +67,10 @@ const say = (text) => {
   of("say").textContent = text;
 };
 
-/** @param {Change} made */
-function change(made) {
+/** @param {Change} what */
+function change(what) {
   const old = state;
-  state = update(state, made);
+  state = update(state, what);
   show();
   if (state.newest && old.newest && state.newest.turn > old.newest.turn && state.at === null) {
     const own = (state.newest.actions ?? []).some(([seat]) => seat === state.own);
@@ -145,15 +145,15 @@ function board(position, scene, playing) {
 /** @param {{ label: string, index: number }[]} choices @param {boolean} [ends] whether others continue where these end @param {boolean} [focus] */
 function buttons(choices, ends = false, focus = false) {
   const target = of("buttons");
-  target.replaceChildren();
-  for (const { label, index } of choices) {
-    const each = document.createElement("button");
-    each.type = "button";
-    each.className = "main";
-    each.textContent = ends ? `${label} (stop here)` : label;
-    each.addEventListener("click", () => play(index));
-    target.append(each);
-  }
+  target.replaceChildren(
+    ...choices.map(({ label, index }) =>
+      made(
+        "button",
+        { type: "button", class: "main", on: () => play(index) },
+        ends ? `${label} (stop here)` : label,
+      ),
+    ),
+  );
   if (focus) target.querySelector("button")?.focus();
 }
 
@@ -336,11 +336,9 @@ of("typed").addEventListener("submit", (event) => {
 of("svg").addEventListener("click", () => {
   const { scene } = shown(state, now());
   if (!scene) return;
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([picture(scene, 640)], { type: "image/svg+xml" }));
-  link.download = `position-${where(state)}.svg`;
-  link.click();
-  URL.revokeObjectURL(link.href);
+  const href = URL.createObjectURL(new Blob([picture(scene, 640)], { type: "image/svg+xml" }));
+  made("a", { href, download: `position-${where(state)}.svg` }).click();
+  URL.revokeObjectURL(href);
 });
 
 /** Ask before something that cannot be undone. @param {string} id of the dialog @param {() => void} sure */

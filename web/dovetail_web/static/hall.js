@@ -1,13 +1,13 @@
 // The arena in a lecture hall: who leads, a game in progress, the newest results; several ladders take turns.
-import { of } from "./dom.js";
+import { made, of } from "./dom.js";
 import { LOST, live } from "./live.js";
+import { element } from "./scene.js";
 import { wall } from "./wall.js";
 
 /** Milliseconds for which one page of a long table stays. */
 const PAGE = 12000;
 const TURN = 30000;
 const MOVE = 600;
-const SVG = "http://www.w3.org/2000/svg";
 const SIGNS = {
   playing: "M2 1l9 5-9 5z",
   online: "M6 1a5 5 0 1 0 0 10A5 5 0 0 0 6 1z",
@@ -26,54 +26,35 @@ let standing = null;
 const boards = wall(of("games"), false);
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
-/** @param {string} name @param {Record<string, string | number>} given @param {Element[]} inner */
-function svg(name, given, ...inner) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(given)) made.setAttribute(key, String(value));
-  made.append(...inner);
-  return made;
-}
-
-/** @param {string} name @param {string} kind @param {(string | Node)[]} inner */
-function element(name, kind, ...inner) {
-  const made = document.createElement(name);
-  if (kind) made.className = kind;
-  made.append(...inner);
-  return made;
-}
-
 /** @param {Leader} leader */
 function cells(leader) {
   const state = /** @type {keyof typeof SIGNS} */ (leader.state in SIGNS ? leader.state : "away");
-  const mark = svg("svg", { viewBox: "0 0 12 12", role: "img", "aria-label": state });
-  mark.append(svg("path", { class: CLASSES[state], d: SIGNS[state] }));
-  const who = element(
+  const mark = element("svg", { viewBox: "0 0 12 12", role: "img", "aria-label": state });
+  mark.append(element("path", { class: CLASSES[state], d: SIGNS[state] }));
+  const who = made(
     "td",
-    "who",
-    element("span", "on", mark),
+    { class: "who" },
+    made("span", { class: "on" }, mark),
     " ",
-    element("strong", "", leader.name),
+    made("strong", {}, leader.name),
   );
-  const bar = element("td", "bars");
+  const bar = made("td", { class: "bars" });
   if (leader.bar) {
     const [value, low, high] = leader.bar;
-    bar.append(
-      svg(
-        "svg",
-        { class: "ci", viewBox: "0 0 240 20", preserveAspectRatio: "none", "aria-hidden": "true" },
-        svg("rect", {
-          class: "range",
-          x: low,
-          y: 7,
-          width: Math.max(0, high - low),
-          height: 6,
-          rx: 3,
-        }),
-        svg("rect", { class: "dot", x: value - 2, y: 5, width: 4, height: 10, rx: 2 }),
-      ),
+    const width = Math.max(0, high - low);
+    const ci = element("svg", {
+      class: "ci",
+      viewBox: "0 0 240 20",
+      preserveAspectRatio: "none",
+      "aria-hidden": "true",
+    });
+    ci.append(
+      element("rect", { class: "range", x: low, y: 7, width, height: 6, rx: 3 }),
+      element("rect", { class: "dot", x: value - 2, y: 5, width: 4, height: 10, rx: 2 }),
     );
+    bar.append(ci);
   }
-  return [who, element("td", "num", leader.rating), bar];
+  return [who, made("td", { class: "num" }, leader.rating), bar];
 }
 
 /** Show the table, or as much of it as fits; rows slide to their new places. @param {Leader[]} leaders */
@@ -91,7 +72,7 @@ function table(leaders) {
   const next = leaders.slice(first, first + fit).map((leader, place) => {
     const row = rows.get(`p${leader.player}`) ?? document.createElement("tr");
     row.id = `p${leader.player}`;
-    row.replaceChildren(element("td", "num", String(first + place + 1)), ...cells(leader));
+    row.replaceChildren(made("td", { class: "num" }, String(first + place + 1)), ...cells(leader));
     return row;
   });
   body.replaceChildren(...next);
@@ -110,11 +91,11 @@ function table(leaders) {
 function results(found) {
   of("results").replaceChildren(
     ...found.map(({ first, how, others, end }) =>
-      element(
+      made(
         "li",
-        "",
-        element("span", "grow", element("strong", "", first), ` ${how} ${others}`),
-        element("strong", "", end),
+        {},
+        made("span", { class: "grow" }, made("strong", {}, first), ` ${how} ${others}`),
+        made("strong", {}, end),
       ),
     ),
   );
@@ -142,11 +123,9 @@ function show(found) {
   of("ends").textContent = left(found.ends);
   of("none").hidden = found.rows.length > 0;
   of("ticks").replaceChildren(
-    ...found.ticks.map(([x, text]) => {
-      const made = svg("text", { x: `${x / 2.4}%`, y: 11, "text-anchor": "middle" });
-      made.textContent = text;
-      return made;
-    }),
+    ...found.ticks.map(([x, text]) =>
+      element("text", { x: `${x / 2.4}%`, y: 11, "text-anchor": "middle" }, text),
+    ),
   );
   table(found.rows);
   results(found.results);

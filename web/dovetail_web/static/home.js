@@ -3,7 +3,7 @@ import { draw, slide } from "./board.js";
 import { made, of } from "./dom.js";
 import { LOST, live } from "./live.js";
 import { colour, seatRole, sign } from "./scene.js";
-import { ending, titled } from "./words.js";
+import { result, titled } from "./words.js";
 
 const SMALL = 2;
 /** The newest position of each game, which comes only if it is new. @type {Map<number, Position>} */
@@ -24,9 +24,7 @@ const title = (game) => titles.get(game) ?? titled(game);
 /** @param {Game} game @param {Position} position */
 function said(game, position) {
   if (!game.over) return `turn ${position.turn}`;
-  const end = { ...position, ...game.result, outcome: game.result?.outcome ?? position.outcome };
-  const [{ text }, how] = ending(end, (seat) => game.agents[seat] ?? `player ${seat + 1}`);
-  return [text, how, position.scene?.reason].filter(Boolean).join(". ") || "over";
+  return [...result(game, position), position.scene?.reason].filter(Boolean).join(". ") || "over";
 }
 
 /** @param {Game} game @param {Position} position @param {boolean} large */

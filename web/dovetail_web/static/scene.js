@@ -658,19 +658,17 @@ const byPieces = (scene) =>
 export function sign(scene, owner) {
   const board = new SceneDrawing({ seats: scene?.seats }, 1);
   const svg = element("svg", { viewBox: "0 0 1 1", class: "mark", "aria-hidden": "true" });
-  if (!byPieces(scene)) {
-    const look = { disc: 0.46, fill: "seat" };
-    const inner = { sign: 0.44, stroke: "seat-ink", width: 0.09 };
-    for (const each of [look, inner])
-      svg.append(drawn(board.shaped(each, [0, 0, 1, 1], "", owner)));
-  } else {
-    const piece = `piece-${(owner % LOOKS.seats) + 1}`;
-    const look = { disc: 0.46, fill: "piece", stroke: "piece-ink", width: 0.04 };
-    const inner = { sign: 0.46, stroke: "piece-ink", width: 0.08 };
-    for (const each of [look, inner]) {
-      svg.append(drawn(board.shaped(each, [0, 0, 1, 1], piece, owner)));
-    }
-  }
+  const looks = byPieces(scene)
+    ? [
+        { disc: 0.46, fill: "piece", stroke: "piece-ink", width: 0.04 },
+        { sign: 0.46, stroke: "piece-ink", width: 0.08 },
+      ]
+    : [
+        { disc: 0.46, fill: "seat" },
+        { sign: 0.44, stroke: "seat-ink", width: 0.09 },
+      ];
+  const piece = `piece-${(owner % LOOKS.seats) + 1}`;
+  for (const look of looks) svg.append(drawn(board.shaped(look, [0, 0, 1, 1], piece, owner)));
   return svg;
 }
 

@@ -1,5 +1,5 @@
 // What a game's page knows, and how it changes: `update(state, change)`, without the page itself.
-import { above, moved, parts, turned } from "./board.js";
+import { above, arrows, moved, parts, turned } from "./board.js";
 import { ending } from "./words.js";
 
 /** Milliseconds after one's own choice before others are said to be at work. */
@@ -67,7 +67,7 @@ function heard(state, news, now) {
   }
   next.game = news.game ?? state.game;
   if (news.names?.length) next.names = news.names;
-  next.arrows ||= (news.mine?.scene?.choices ?? []).some(({ key }) => key?.startsWith("Arrow"));
+  next.arrows ||= arrows(news.mine?.scene);
   Object.assign(next, {
     mine: news.mine,
     waiting: news.waiting,

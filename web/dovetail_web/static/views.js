@@ -108,8 +108,8 @@ export function showMoves(state, scene, go) {
         "li",
         {},
         made("span", {}, String(row.number)),
-        ...row.moves.map(({ place, turn, seat, text }) => {
-          const each = made(
+        ...row.moves.map(({ place, turn, seat, text }) =>
+          made(
             "button",
             {
               type: "button",
@@ -121,9 +121,8 @@ export function showMoves(state, scene, go) {
             },
             columns > 2 ? sign(scene, seat) : null,
             text,
-          );
-          return each;
-        }),
+          ),
+        ),
       ),
     ),
   );

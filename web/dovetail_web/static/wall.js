@@ -1,34 +1,20 @@
 // Games as small boards that move, and plain tables.
 import { draw, slide } from "./board.js";
-import { ending, titled } from "./words.js";
+import { made } from "./dom.js";
+import { result, titled } from "./words.js";
 
 /** Show rows of texts under heads. @param {HTMLElement} target @param {string[]} heads @param {unknown[][]} rows */
 export function table(target, heads, rows) {
-  const made = document.createElement("thead"),
-    body = document.createElement("tbody");
-  /** @param {unknown[]} cells @param {string} kind */
-  const row = (cells, kind) => {
-    const line = document.createElement("tr");
-    for (const each of cells) {
-      const cell = document.createElement(kind);
-      if (kind === "th") cell.setAttribute("scope", "col");
-      cell.textContent = String(each ?? "");
-      line.append(cell);
-    }
-    return line;
-  };
-  made.append(row(heads, "th"));
-  body.append(...rows.map((cells) => row(cells, "td")));
-  target.replaceChildren(made, body);
+  const head = made("tr", {}, ...heads.map((text) => made("th", { scope: "col" }, text)));
+  const lines = rows.map((cells) =>
+    made("tr", {}, ...cells.map((each) => made("td", {}, String(each ?? "")))),
+  );
+  target.replaceChildren(made("thead", {}, head), made("tbody", {}, ...lines));
 }
 
 /** How a game ended, after the names of its agents. @param {Game} game @param {Position} position */
-function over(game, position) {
-  if (!game.over) return "";
-  const end = { ...position, ...game.result, outcome: game.result?.outcome ?? position.outcome };
-  const [{ text }, how] = ending(end, (seat) => game.agents[seat] ?? `player ${seat + 1}`);
-  return `. ${[text, how].filter(Boolean).join(". ") || "Over"}.`;
-}
+const over = (game, position) =>
+  game.over ? `. ${result(game, position).filter(Boolean).join(". ") || "Over"}.` : "";
 
 /** Return what shows games in a list, and changes only those that have moved. @param {HTMLElement} list @param {boolean} [named] whether to name the game */
 export function wall(list, named = true) {
@@ -41,7 +27,7 @@ export function wall(list, named = true) {
   /** @param {string} game */
   const title = (game) => titles[game] ?? titled(game);
   /** @param {Now["games"]} games @param {number} [most] */
-  const show = (games, most = Infinity) => {
+  return (games, most = Infinity) => {
     for (const { episode, position } of games) if (position) positions.set(episode, position);
     for (const episode of positions.keys())
       if (!games.some((game) => game.episode === episode)) positions.delete(episode);
@@ -53,26 +39,16 @@ export function wall(list, named = true) {
       const key = `${game.first + game.count} ${game.over} ${game.result !== null}`;
       const before = shown.get(game.episode);
       if (before?.key === key) continue;
-      const item = document.createElement("li"),
-        link = document.createElement("a");
-      link.href = `/game/${encodeURIComponent(game.episode)}`;
-      link.textContent = `${named && game.environment ? `${title(game.environment)}: ` : ""}${game.agents.join(" – ")}${over(game, position)}`;
-      /** @type {Element} */
-      let picture;
-      if (position.scene) {
-        picture = draw(position.scene);
-        picture.setAttribute("aria-hidden", "true");
-        picture.removeAttribute("role");
-      } else {
-        picture = document.createElement("pre");
-        picture.textContent = position.text ?? "";
-      }
-      item.append(picture, link);
+      const { scene } = position;
+      const picture = scene ? draw(scene) : made("pre", {}, position.text ?? "");
+      if (scene) picture.setAttribute("aria-hidden", "true");
+      const href = `/game/${encodeURIComponent(game.episode)}`;
+      const text = `${named && game.environment ? `${title(game.environment)}: ` : ""}${game.agents.join(" – ")}${over(game, position)}`;
+      const item = made("li", {}, picture, made("a", { href }, text));
       if (before) before.item.replaceWith(item);
       else list.append(item);
-      if (position.scene)
-        slide(/** @type {SVGSVGElement} */ (picture), position.scene, before?.scene);
-      shown.set(game.episode, { key, item, scene: position.scene });
+      if (scene) slide(picture, scene, before?.scene);
+      shown.set(game.episode, { key, item, scene });
     }
     for (const [episode, { item }] of shown)
       if (!present.has(episode)) {
@@ -80,5 +56,4 @@ export function wall(list, named = true) {
         shown.delete(episode);
       }
   };
-  return show;
 }

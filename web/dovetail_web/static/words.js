@@ -52,3 +52,10 @@ export function ending(end, name) {
         : `${ENDS[reason] ?? reason}${because}`;
   return [winners(end.outcome, name), how];
 }
+
+/** Who won a game that is watched, if anyone did, and how it ended beside that. @param {Game} game @param {Position} position @returns {string[]} */
+export function result(game, position) {
+  const end = { ...position, ...game.result, outcome: game.result?.outcome ?? position.outcome };
+  const [{ text }, how] = ending(end, (seat) => game.agents[seat] ?? `player ${seat + 1}`);
+  return [text, how];
+}

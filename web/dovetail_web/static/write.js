@@ -1,5 +1,5 @@
 // A visitor's agent: its code runs in a worker, and this tab plays its games over a WebSocket of the broker.
-import { of } from "./dom.js";
+import { made, of } from "./dom.js";
 
 const CLIENT = "/client/browser/index.js";
 /** Milliseconds for a decision. */
@@ -32,9 +32,7 @@ const say = (text) => void (of("status").textContent = text);
 
 /** List a problem of the agent. @param {string} line */
 function list(line) {
-  const item = document.createElement("li");
-  item.textContent = line;
-  of("log").prepend(item);
+  of("log").prepend(made("li", {}, line));
   while (of("log").children.length > LISTED) of("log").lastElementChild?.remove();
 }
 
@@ -147,10 +145,7 @@ entering.addEventListener("submit", () => {
   for (const each of entering.querySelectorAll("[name^='seat.']")) each.remove();
   const seats = Number(game.selectedOptions[0]?.dataset.seats ?? 2);
   for (let seat = 0; seat < seats; seat++) {
-    const input = document.createElement("input");
-    input.type = "hidden";
-    input.name = `seat.${seat}`;
-    input.value = seat ? against.value : (entering.dataset.agent ?? "");
-    entering.append(input);
+    const value = seat ? against.value : (entering.dataset.agent ?? "");
+    entering.append(made("input", { type: "hidden", name: `seat.${seat}`, value }));
   }
 });
