@@ -29,9 +29,11 @@ TERMS = {
 """Words that are whole in themselves, but not those of a visitor."""
 READ = """(whole) => {
   for (const each of document.querySelectorAll("details")) each.open = true;
-  const hidden = whole ? "code, pre" : "code, pre, .option, .rules";
-  for (const each of document.querySelectorAll(hidden)) each.style.display = "none";
+  const apart = whole ? "code, pre" : "code, pre, .option, .rules";
+  const hidden = [...document.querySelectorAll(apart)].map((each) => [each, each.style.display]);
+  for (const [each] of hidden) each.style.display = "none";
   const found = [document.title, document.body.innerText];
+  for (const [each, display] of hidden) each.style.display = display;
   for (const each of document.querySelectorAll("option")) found.push(each.textContent);
   for (const name of ["title", "aria-label", "placeholder", "alt"])
     for (const each of document.querySelectorAll(`[${name}]`)) found.push(each.getAttribute(name));
@@ -94,7 +96,7 @@ def test_pages_of_games_and_results(page: Any, served: Served) -> None:
         served.offers(game)
         page.goto(f"{url}play/{game}")
         check(page)
-    page.fill("input[name='o.max_pieces']", "many")
+    page.fill("input[name='o.max_pieces']", "-5")
     page.evaluate("document.forms[0].noValidate = true")
     page.click("button.main")
     page.wait_for_selector(".problem")
@@ -170,10 +172,11 @@ def test_pages_of_an_arena(page: Any, arena: tuple[str, str]) -> None:
         (token, ("arena/mine", "arena/four", "arena/four/1")),
         ("of the operator", ("operator", "arena/four/1")),
     ):
+        page.context.clear_cookies()
         page.goto(f"{url}arena")
         page.fill("input[name=token]", secret)
-        page.press("input[name=token]", "Enter")
-        page.wait_for_load_state()
+        page.click("button:has-text('Sign in')")
+        page.wait_for_selector("button:has-text('Sign out')" if secret == token else "#archive")
         for path in paths:
             page.goto(f"{url}{path}")
             check(page)
