@@ -96,7 +96,7 @@ def begin(page: Any, url: str, game: str, opponent: str = "random", **options: s
         page.fill(f"input[name='{name if name == 'seed' else f'o.{name}'}']", value)
     page.click("button.main")
     page.wait_for_selector(
-        "#game[data-waiting=true]", timeout=120_000
+        "#game[data-waiting=true]", timeout=240_000
     )  # the game may have to be compiled
 
 
