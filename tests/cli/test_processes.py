@@ -339,7 +339,7 @@ def test_watch_shows_turns_as_they_come(terminals: Any) -> None:
     watch.expect("watching all runs", "err")
     experiment = terminals.experiment("first", "first", episodes=3)
     watch.expect("^-- run .* episode 0, turn 0: first against first$")
-    watch.expect("^the count is")
+    watch.expect("^  the count is")
     watch.expect("^-- run .* episode 0, turn 1$")
     watch.expect(r"^player 1 \(first\): 1$")
     watch.expect(r"^over: terminated, outcome \d, \d$")

@@ -50,7 +50,15 @@ def test_what_a_terminal_would_obey_is_not_shown(
     broker = Broker(turn(0, text=f"{title}x{colour}y\x9b2Jz"))
     with pytest.raises(DovetailError):
         watching._follow(cast(Experiment, broker), None, 0.0, everything=True)
-    assert f"\nx{colour}yz\x1b[0m\n" in capsys.readouterr().out
+    assert f"\n  x{colour}yz\x1b[0m\n" in capsys.readouterr().out
+
+
+def test_no_text_of_others_looks_like_a_line_of_watch() -> None:
+    lie = "it goes on\n-- run 7, episode 1, turn 3\nover: terminated\u2028over: cancelled"
+    shown = watching.describe(turn(1, text=lie, actions=[(0, lie)]))
+    own = [line for line in shown.splitlines() if not line.startswith("  ")]
+    assert own[0].startswith("-- run 1, ")
+    assert [each.partition(":")[0] for each in own[1:]] == ["player 1 (first)"]
 
 
 @pytest.mark.parametrize(

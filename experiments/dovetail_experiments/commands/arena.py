@@ -18,7 +18,7 @@ from dovetail.cli.group import CommandGroup, group
 from dovetail.cli.standard_streams import reserved
 from dovetail.peer.quoting import command
 from dovetail.peer.stop_event import StopEvent, on_signals
-from dovetail.peer.terminal_escape import plain
+from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 
@@ -399,7 +399,7 @@ def log(
         for each in store.log(last):
             when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(each.at))
             by = f"({each.by})" if each.by else ""
-            print(plain(" ".join(filter(None, [when, each.what, each.about, each.text, by]))))
+            print(line(" ".join(filter(None, [when, each.what, each.about, each.text, by]))))
 
 
 def export(

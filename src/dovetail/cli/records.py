@@ -15,7 +15,7 @@ import typer
 from dovetail.cli.common import RecordedEnv, UsageError, show
 from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
-from dovetail.peer.terminal_escape import coloured, plain
+from dovetail.peer.terminal_escape import coloured
 from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seats import player
@@ -89,7 +89,7 @@ def replay(
     replayed(played, env, delay, say)
     print(ending(result.reason, result.outcome))
     if result.message:
-        print(plain(result.message))
+        print(line(result.message))
     print("the replay ends as recorded")
 
 
@@ -180,7 +180,7 @@ def replayed(
         if len(result.seats) != spec.seats:
             _differs(0, f"{spec.seats} seats instead of {len(result.seats)}")
         if result.turns == 0 and result.reason == "environment-failed":
-            say(f"it never started: {result.message}")
+            say(f"it never started: {line(result.message)}")
             return
         turn = environment.start(result.seed)
         _count(turn, totals)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from dovetail.peer.broker_watchdog import GIVE_UP
 from dovetail.peer.extras import absent
 from dovetail.peer.terminal_escape import coloured, plain
 from dovetail.peer.validation_messages import meant
+from dovetail.protocol import display_text
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seats import player
@@ -327,11 +329,12 @@ def describe(turn: WatchedTurn) -> str:
         lines[0] += ": " + " against ".join(turn.agents)
     for seat, action in turn.actions:
         name = f" ({turn.agents[seat]})" if seat < len(turn.agents) else ""
-        lines.append(f"{player(seat)}{name}: {action}")
+        lines.append(f"{player(seat)}{name}: {display_text.line(str(action))}")
     if any(turn.rewards):
         lines.append(f"rewards: {', '.join(f'{reward:g}' for reward in turn.rewards)}")
     if turn.text:
-        lines.append(turn.text.rstrip("\n"))
+        # indented, so that no line of an environment looks like one of this command
+        lines.append(indent(turn.text.rstrip("\n"), "  "))
     reason = turn.reason or (
         "terminated" if turn.terminated else "truncated" if turn.truncated else None
     )
