@@ -99,7 +99,8 @@ def broker(site: str, tmp_path: Path, grace: float = 10.0) -> Iterator[tuple[str
 
 def enter(page: Any, site: str, web: str, name: str) -> None:
     """Have the example's page serve its agent."""
-    page.goto(site + PAGE)
+    if page.url != site + PAGE:
+        page.goto(site + PAGE)
     page.fill("[name=broker]", web)
     page.fill("[name=name]", name)
     page.click("button")
@@ -269,7 +270,7 @@ def test_a_broken_connection_is_resumed_in_the_middle_of_a_game(
 
 
 def renderer(chromium: Any, page: Any) -> int:
-    """Return the process of a page."""
+    """Return the process of a page, which is busy for seconds and so must not be connected yet."""
     page.evaluate("document.title = 'mine'")
     browser = chromium.new_browser_cdp_session()
     before = {
@@ -288,7 +289,7 @@ def renderer(chromium: Any, page: Any) -> int:
 
 
 @contextmanager
-def suspended(chromium: Any, page: Any, by: str) -> Iterator[None]:
+def suspended(page: Any, process: int, by: str) -> Iterator[None]:
     """Keep a page from doing anything, as a browser does with tabs in the background."""
     tab = page.context.new_cdp_session(page)
     if by == "debugger":
@@ -297,7 +298,6 @@ def suspended(chromium: Any, page: Any, by: str) -> Iterator[None]:
         yield
         tab.send("Debugger.disable")
     else:
-        process = renderer(chromium, page)
         os.kill(process, signal.SIGSTOP)
         try:
             yield
@@ -314,11 +314,13 @@ def test_a_suspended_page_loses_its_game_alone_and_plays_again(
         Experiment.connect(address) as experiment,
         serving(serve_agents, [Random], address),
     ):
+        page.goto(site + PAGE)
+        process = renderer(chromium, page)
         enter(page, site, web, "page")
         experiment.expect(["connect_four"], ["page", "random"], timeout=SOON)
         seats = [experiment.create("page"), experiment.create("random")]
         others = [experiment.create("random", seed=seed) for seed in (1, 2)]
-        with suspended(chromium, page, by):
+        with suspended(page, process, by):
             clock = {"decision": 12.0}
             run = experiment.run("connect_four", seats, clock=clock, retries=0, check=False)
             beside = experiment.run("connect_four", others, episodes=20).wait()
@@ -340,6 +342,7 @@ def test_who_is_killed_in_the_middle_of_a_game_is_to_blame(
         page = open_.enter_context(chromium.new_context()).new_page()
         page.set_default_timeout(PATIENCE)
         page.goto(site)
+        process = renderer(chromium, page)
         slow = """async (broker) => {
           const { serve } = await import("/dist/src/browser/index.js");
           const step = async ({ legal, random }) => {
@@ -359,7 +362,7 @@ def test_who_is_killed_in_the_middle_of_a_game_is_to_blame(
         experiment = open_.enter_context(Experiment.connect(address))
         experiment.expect(["connect_four"], ["page", "random-go"], timeout=SOON)
         seats = [experiment.create("page"), experiment.create("random-go")]
-        victim = renderer(chromium, page) if dies == "page" else go.pid
+        victim = process if dies == "page" else go.pid
         others = [experiment.create("random-go", seed=seed) for seed in (1, 2)]
         run = experiment.run("connect_four", seats, on_agent_lost="forfeit", check=False)
         page.wait_for_function("window.asked >= 2")

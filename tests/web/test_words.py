@@ -39,7 +39,7 @@ READ = """(whole) => {
     for (const each of document.querySelectorAll(`[${name}]`)) found.push(each.getAttribute(name));
   return found.join("\\n");
 }"""
-"""What a page says to eyes and to screen readers, except for what is typed elsewhere."""
+"""Reads the text of a page for eyes and screen readers, without code and what was typed."""
 
 
 def contract() -> set[str]:
@@ -144,12 +144,10 @@ def arena(tmp_path: Path) -> Iterator[tuple[str, str]]:
             unit = store.plan(1, "four", 0, [one, other])
             blame = None if reason in ("terminated", "truncated") else 0
             scores = [0.0, 1.0]
-            told = (reason, blame, "" if blame is None else "ValueError: no such column")
+            message = "" if blame is None else "ValueError: no such column"
             played = (scores, scores, [4, 4], [0.5, 0.25])
-            games = [
-                ArenaGame(each, [each, 1 - each], *played, reason=told[0], blame=told[1], message=told[2])
-                for each in range(2)
-            ]  # fmt: skip
+            ends = {"reason": reason, "blame": blame, "message": message}
+            games = [ArenaGame(each, [each, 1 - each], *played, **ends) for each in range(2)]
             store.finish(1, unit, games, 3)
             seats = [SeatResult("random", 1, 0.0), SeatResult("random", 2, 1.0)]
             ended = Episode(1, 1, number, 5, "terminated", seats)
