@@ -69,7 +69,7 @@ def jargon(text: str, words: set[str]) -> list[str]:
         {
             *re.findall(rf"(?<![\w-])(?:{known})(?![\w-])", text),
             *re.findall(r"\b[A-Za-z]\w*_\w+\b", text),
-            *re.findall(r"\b[Ss]eat \d+|\b[Uu]nits?\b", text),
+            *re.findall(r"\b[Ss]eat \d+|\b[Uu]nits?\b(?!, each a)", text),
         }
     )
 

@@ -129,7 +129,7 @@ class Page:
             self._more += found
         elif peers:
             self._tabs["/write"] = Tab("Write", ("/write",))
-            self._more += WritePages(peers, self.shown, lambda: hub.catalogue).routes()
+            self._more += WritePages(peers, self.shown, self._titled, self._agents).routes()
         self._drawing = asyncio.Semaphore(MOST_DRAWN)
         self._reading = asyncio.Semaphore(MOST_READ)
         folders = [HERE / "static"]
@@ -328,6 +328,11 @@ class Page:
         """Return a game's title: the one that starts its description, or its name."""
         title, colon, _ = self._said(name).partition(":")
         return title if colon and len(title) <= LONGEST_TITLE else name[:LONGEST_NAME]
+
+    def _titled(self) -> list[dict[str, Any]]:
+        """Return the offers of games, each with its ``title``."""
+        offers = self.hub.catalogue.get("environments", [])
+        return [{**each, "title": self._title(each["name"])} for each in offers]
 
     async def form(self, request: Request) -> Response:
         """Return the form that starts a game."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +34,21 @@ class WritePages:
     Args:
         peers: the broker's address for programs in a browser, such as ``ws://127.0.0.1:5758``.
         shown: renders a page.
-        catalogue: returns the broker's catalogue.
+        games: returns the offers of games, each with its ``title``.
+        agents: returns the agents by name, without people.
     """
 
     def __init__(
         self,
         peers: str,
         shown: Callable[..., Response],
-        catalogue: Callable[[], dict[str, Any]],
+        games: Callable[[], list[dict[str, Any]]],
+        agents: Callable[[], Iterable[str]],
     ) -> None:
         self._peers = peers
         self._shown = shown
-        self._catalogue = catalogue
+        self._games = games
+        self._agents = agents
 
     def routes(self) -> list[Route | Mount]:
         """Return them."""
@@ -53,14 +56,12 @@ class WritePages:
 
     async def write(self, request: Request) -> Response:
         """Return the box for an agent's code."""
-        catalogue = self._catalogue()
-        agents = [each["name"] for each in catalogue.get("agents", [])]
         answer = self._shown(
             request,
             "write",
             peers=self._peers,
-            offers=catalogue.get("environments", []),
-            agents=sorted(agents, key=lambda name: (name not in OPPONENTS, name)),
+            offers=self._games(),
+            agents=sorted(self._agents(), key=lambda name: (name not in OPPONENTS, name)),
         )
         policy = POLICY.replace("connect-src 'self'", f"connect-src 'self' {self._peers}")
         answer.headers["content-security-policy"] = f"{policy}; worker-src blob:"
