@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -186,17 +187,26 @@ def whole(
         assert page.inner_text("#headline"), "who won"
         assert page.inner_text("#facts"), "and why"
         if name == next(iter(WAYS)):
-            replayed(page, url)
+            replayed(page, url, game)
     finally:
         context.close()
     compare(pictures, game, list(WAYS).index(name), folder)
 
 
-def replayed(page: Any, url: str) -> None:
-    """Check that the newest replay ends as the game does that is shown."""
+def newest(url: str, game: str) -> str:
+    """Return the address of a game's newest replay; games of others are recorded meanwhile."""
+    row = re.compile(rf'href="/(replay/\d+)"><img src="/thumbnail/{game}"')
+    end = time.monotonic() + 60
+    while not (found := row.findall(httpx.get(f"{url}replay").text)):
+        assert time.monotonic() < end, f"no game of {game} is recorded"
+        time.sleep(0.2)
+    return f"{url}{found[0]}"
+
+
+def replayed(page: Any, url: str, game: str) -> None:
+    """Check that the newest replay of a game ends as the one does that is shown."""
     shown = page.text_content("#text")
-    number = re.findall(r'href="(/replay/\d+)"', httpx.get(f"{url}replay").text)[0]
-    page.goto(url.rstrip("/") + number)
+    page.goto(newest(url, game))
     page.wait_for_selector("#log li")
     page.keyboard.press("End")
     page.wait_for_selector("#status:has-text('The game is over')")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import statistics
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -13,7 +12,7 @@ import pytest
 from tests.web.pictures import play
 
 from .conftest import Served
-from .playing import begin, play_on
+from .playing import begin, newest, play_on
 
 SLOW = """
 const { fetch } = window;
@@ -62,6 +61,6 @@ def test_links_and_pictures_of_a_position(page: Any, served: Served) -> None:
         "text => document.getElementById('text').textContent === text", arg=shown
     )
     # The finished game has pictures in its replay.
-    number = re.findall(r'href="(/replay/\d+)"', httpx.get(f"{top}/replay").text)[0]
-    assert httpx.get(f"{top}{number}/turn/1.svg", timeout=60).text.startswith("<svg")
-    assert httpx.get(f"{top}{number}/turn/99999.svg", timeout=60).status_code == 404
+    replay = newest(f"{top}/", "amazons")
+    assert httpx.get(f"{replay}/turn/1.svg", timeout=60).text.startswith("<svg")
+    assert httpx.get(f"{replay}/turn/99999.svg", timeout=60).status_code == 404

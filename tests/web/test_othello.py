@@ -60,4 +60,4 @@ def test_othello_is_played_by_clicking(page: Any, connected: Served) -> None:
     kept = json.loads(OTHELLO.read_text())[0]
     assert [first[each] for each in SAME] == [kept[each] for each in SAME]
     assert play_on(page) > 20
-    replayed(page, connected.url)  # by the program: the game is not installed here
+    replayed(page, connected.url, "othello")  # by the program: the game is not installed here

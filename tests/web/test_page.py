@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from .conftest import PATIENCE
-from .playing import CLICK, begin, play_on
+from .playing import CLICK, begin, newest, play_on
 
 
 def test_a_game_played_by_clicking_then_replayed(page: Any, url: str) -> None:
@@ -282,8 +282,7 @@ def test_ending_a_game_asks_and_says_who_did_it(page: Any, chromium: Any, url: s
 def test_a_replay_plays_by_itself_and_its_turns_can_be_clicked(page: Any, url: str) -> None:
     begin(page, url, "connect_four")
     play_on(page)
-    number = re.findall(r'href="(/replay/\d+)"', httpx.get(f"{url}replay").text)[0]
-    page.goto(url.rstrip("/") + number)
+    page.goto(newest(url, "connect_four"))
     page.wait_for_selector("#board .board")
     page.click("#log button[data-turn='2']")
     page.wait_for_selector("#log button[data-turn='2'][aria-current]")

@@ -26,7 +26,7 @@ from dovetail_web.app import application
 from dovetail_web.hub import Hub
 
 from .conftest import Served, web
-from .playing import begin
+from .playing import begin, newest
 
 NONSENSE = """
 from dovetail_games.connect_four import ConnectFour
@@ -96,8 +96,8 @@ def test_a_scene_that_makes_no_sense_is_one_line_beside_the_text(
             page.click("#ask-resign [value=yes]")
             page.wait_for_selector("#game[data-over=true]")
             # This game is not installed here: its program plays it again.
-            number = re.findall(r'href="(/replay/\d+)"', httpx.get(f"{served.url}replay").text)[0]
-            again = httpx.get(f"{served.url.rstrip('/')}{number}/positions", timeout=60).json()
+            replay = newest(served.url, "nonsense")
+            again = httpx.get(f"{replay}/positions", timeout=60).json()
             assert again["problem"] == ""
             assert [each["turn"] for each in again["positions"]] == [0, 1, 2]
             assert again["positions"][2]["text"].startswith("<b id=bold>xxx")
