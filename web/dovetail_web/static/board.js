@@ -14,7 +14,7 @@ export function parts(choice) {
   return [...(choice.cells ?? []).map((n) => `c${n}`), ...(choice.cards ?? []).map((n) => `k${n}`)];
 }
 
-/** Whether arrow keys are choices of the game. @param {Scene | null | undefined} scene */
+/** Return true if arrow keys are choices of the game. @param {Scene | null | undefined} scene */
 export const arrows = (scene) =>
   Boolean(scene?.choices?.some(({ key }) => key?.startsWith("Arrow")));
 
