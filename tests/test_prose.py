@@ -45,3 +45,18 @@ def check() -> Any:
 )
 def test_docstrings_and_widths(text: str, kinds: list[str]) -> None:
     assert [kind for _, kind, _ in check().python("src/a.py", text)] == kinds
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("    /// Whether it is on.", True),
+        ("/** Whether it is on. */", True),
+        ("//! Whether it is on.", True),
+        (" * Whether it is on.", True),
+        ("/** True if it is on. Whether it was is unknown. */", False),
+        ('say("Whether");', False),
+    ],
+)
+def test_comments_of_other_languages(line: str, found: bool) -> None:
+    assert bool(check().COMMENTED.match(line)) == found

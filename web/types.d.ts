@@ -105,7 +105,7 @@ interface Game {
   first: number;
   count: number;
   over: boolean;
-  /** Whether every turn up to the newest was seen. */
+  /** True if every turn up to the newest was seen. */
   whole?: boolean;
   result: Ending | null;
 }
@@ -212,7 +212,7 @@ interface State {
   facing: { of: string; turned: boolean };
   /** When the person last decided. */
   decided: number;
-  /** Whether choices of this game have arrow keys. */
+  /** True if choices of this game have arrow keys. */
   arrows: boolean;
 }
 interface Replay {

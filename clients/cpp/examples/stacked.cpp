@@ -25,7 +25,7 @@ struct Position {
         discs[mover()] |= ((discs[0] | discs[1]) + square(column, 0)) & full & ~(discs[0] | discs[1]);
         ++moves;
     }
-    /// Whether the player who moved last has four in a row.
+    /// True if the player who moved last has four in a row.
     bool won() const {
         const Bits mine = discs[1 - mover()];
         for (const int by : {1, kRows, kRows + 1, kRows + 2}) {

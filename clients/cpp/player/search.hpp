@@ -15,7 +15,7 @@ using Bits = std::uint64_t;
 class Board {
 public:
     Board(int rows, int columns);
-    /// Whether such a board fits the bits.
+    /// True if such a board fits the bits.
     static bool fits(int rows, int columns);
 
     int rows() const { return rows_; }

@@ -33,7 +33,7 @@ struct Play {
     std::int64_t seed = 0;
     Random random;
     std::int64_t turn = -1;
-    /// Whether thoughts are shown to anyone.
+    /// True if thoughts are shown to anyone.
     bool think = false;
     /// The number of the frame that asks for the decision.
     std::int64_t seq = 0;

@@ -89,7 +89,7 @@ Bytes bytes_of(const List& tensors) {
     return data;
 }
 
-/// Whether values are tensors of one dtype, and of one shape from dimension `from` on.
+/// True if values are tensors of one dtype, and of one shape from dimension `from` on.
 bool alike(const List& values, std::ptrdiff_t from) {
     const auto tail = [&](const Value& each) {
         const std::vector<std::size_t>& shape = each.as_tensor().shape();

@@ -33,7 +33,7 @@ struct Place {
     std::int64_t turn = 0;
     /// The number of the frame that was answered last.
     std::int64_t seq = 0;
-    /// Whether that step was refused or failed.
+    /// True if that step was refused or failed.
     bool failed = false;
     std::vector<std::int64_t> to_act;
 

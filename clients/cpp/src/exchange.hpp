@@ -47,7 +47,7 @@ public:
     void take(messages::Incoming message, std::vector<Frame>& out);
     /// Tells the run of a number from now on, and what of it came already.
     RunState follow(std::int64_t number, std::int64_t episodes);
-    /// Whether the session was lost since this was asked last.
+    /// True if the session was lost since this was asked last.
     bool was_lost() { return std::exchange(lost_, false); }
 
     std::function<void(const Event&)> listener;

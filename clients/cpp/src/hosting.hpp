@@ -87,7 +87,7 @@ std::int64_t seq_of(const Message& message) {
 /// that it got, if there is one.
 class Inbox {
 public:
-    /// Whether a frame is new; appends the answer of one that is not to `out`.
+    /// True if a frame is new; appends the answer of one that is not to `out`.
     bool take(std::int64_t seq, std::vector<Frame>& out) {
         if (seq == 0) return true;
         if (seq > seen_) {

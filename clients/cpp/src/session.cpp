@@ -17,7 +17,7 @@ bool is_final(const std::string& code) {
            code == name_of(Code::name_taken);
 }
 
-/// Whether an error says that this peer may not stay, because its key was revoked, for instance.
+/// True if an error says that this peer may not stay, because its key was revoked, for instance.
 bool expels(const messages::Error& error) {
     return error.code == name_of(Code::access) && !error.id && !error.answers;
 }

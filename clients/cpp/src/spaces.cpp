@@ -179,7 +179,7 @@ double nearest(double number, Dtype dtype) {
     return rounded;
 }
 
-/// Whether a <= b, both integers or booleans, or floats that bound them; exact. NaN bounds nothing.
+/// True if a <= b, both integers or booleans, or floats that bound them; exact. NaN bounds nothing.
 bool ordered(const Value& a, const Value& b) {
     const auto truth = [](const Value& value) -> Value {
         if (value.is_bool()) return std::int64_t{value.as_bool()};
@@ -203,7 +203,7 @@ bool ordered(const Value& a, const Value& b) {
     return left ? ordered(whole, y) : ordered(x, whole);
 }
 
-/// Whether a dtype can hold an element of nested lists, or of a tensor of that dtype.
+/// True if a dtype can hold an element of nested lists, or of a tensor of that dtype.
 bool holds(Dtype dtype, const Value& element) {
     if (element.is_bool() || dtype == Dtype::boolean) return element.is_bool() && dtype == Dtype::boolean;
     if (is_float(dtype)) return element.is_number();

@@ -19,7 +19,7 @@ Position after(const Board& board, const std::vector<int>& moves) {
     return {discs[moves.size() % 2], discs[0] | discs[1]};
 }
 
-/// Whether somebody has four in a row; square by square, for comparison.
+/// True if somebody has four in a row; square by square, for comparison.
 bool won(const Board& board, Bits discs) {
     for (int c = 0; c < board.columns(); ++c) {
         for (int r = 0; r < board.rows(); ++r) {

@@ -49,7 +49,7 @@ impl Position {
         self.moves += 1;
     }
 
-    /// Whether the seat that moved last has four in a row.
+    /// True if the seat that moved last has four in a row.
     fn won(self) -> bool {
         let mine = self.discs[1 - self.mover()];
         [1, ROWS, ROWS + 1, ROWS + 2].into_iter().any(|by| {

@@ -20,7 +20,7 @@ pub struct Seat {
     pub seat: usize,
     /// What the environment said of itself.
     pub spec: Spec,
-    /// Whether the agent may ask what would follow from actions.
+    /// True if the agent may ask what would follow from actions.
     pub lookahead: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct Decision {
     pub legal: Option<Vec<i64>>,
     /// What the seat earned since its last decision.
     pub reward: f64,
-    /// Whether the agent may change.
+    /// True if the agent may change.
     pub mode: Mode,
     /// If wanted: an array with one row per legal action, what the seat would observe after it.
     pub afterstates: Value,
@@ -53,14 +53,14 @@ pub struct Decision {
     pub seed: i64,
     /// Random numbers from that seed, one sequence for the whole episode.
     pub random: Random,
-    /// Whether anyone watches who may see the `thoughts`; it must not change the action.
+    /// True if anyone watches who may see the `thoughts`; it must not change the action.
     pub think: bool,
     /// What watchers are shown of what the agent thinks, if it sets them; sent only if `think`.
     pub thoughts: Option<Thoughts>,
     /// What the agent measured since its last answer, such as a loss, if it sets them; their means
     /// are in the result of the episode.
     pub measures: BTreeMap<String, f64>,
-    /// Whether the agent gives the episode up, as `resign` says.
+    /// True if the agent gives the episode up, as `resign` says.
     pub(crate) resigned: bool,
 }
 
@@ -111,7 +111,7 @@ pub struct End {
     pub total: f64,
     /// How many decisions the seat had.
     pub decisions: i64,
-    /// Whether the agent may change.
+    /// True if the agent may change.
     pub mode: Mode,
     /// If wanted: the last position for a person to read.
     pub text: Option<String>,

@@ -108,7 +108,7 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether that was asked.
+    /// True if that was asked.
     pub fn stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -133,7 +133,7 @@ impl fmt::Display for IllegalAction {
 impl std::error::Error for IllegalAction {}
 
 thread_local! {
-    /// Whether a panic of this thread is caught by [`guarded`].
+    /// True if a panic of this thread is caught by [`guarded`].
     static GUARDED: Cell<bool> = const { Cell::new(false) };
     /// Where the last such panic was, as file:line.
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };

@@ -36,7 +36,7 @@ pub(crate) struct Link<I: Incoming, S: Default = ()> {
     /// How long it has said nothing, as far as this program has listened.
     silence: Duration,
     looked: Instant,
-    /// Whether the user knows of this silence.
+    /// True if the user knows of this silence.
     told: bool,
 }
 

@@ -20,7 +20,7 @@ impl Error {
         }
     }
 
-    /// Whether it has this code.
+    /// True if it has this code.
     pub fn is(&self, code: Code) -> bool {
         self.code == code.as_str()
     }

@@ -50,7 +50,7 @@ pub struct Outbox {
     seen: u64,
     /// The answers by the number of what they answer, until the broker says that they arrived.
     answers: BTreeMap<u64, Vec<u8>>,
-    /// Whether the broker sends pings, and so can lose a connection and says what arrived.
+    /// True if the broker sends pings, and so can lose a connection and says what arrived.
     keeping: bool,
 }
 
@@ -64,7 +64,7 @@ impl Outbox {
         self.limits = welcome.limits.clone();
     }
 
-    /// Whether a frame has not come before.
+    /// True if a frame has not come before.
     fn is_new(&mut self, seq: u64) -> bool {
         let new = seq == 0 || seq > self.seen;
         self.seen = self.seen.max(seq);
@@ -165,7 +165,7 @@ impl Outbox {
         std::mem::take(&mut self.frames)
     }
 
-    /// Whether nothing is to be sent.
+    /// True if nothing is to be sent.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
@@ -298,7 +298,7 @@ impl<I: Incoming> Session<I> {
         Ok(())
     }
 
-    /// Whether the next `hello` would get the same error.
+    /// True if the next `hello` would get the same error.
     fn is_final(&self, error: &messages::Error) -> bool {
         let is = |codes: &[Code]| codes.iter().any(|code| error.is(*code));
         // Before the first welcome the broker has read the `hello` only.
@@ -318,7 +318,7 @@ impl<I: Incoming> Session<I> {
         })
     }
 
-    /// Whether the broker has been silent for so long that the peer must say `hello` again.
+    /// True if the broker has been silent for so long that the peer must say `hello` again.
     ///
     /// To be asked only when everything that came has been taken in.
     pub fn silent(&self, now: Instant) -> bool {
@@ -332,13 +332,13 @@ impl<I: Incoming> Session<I> {
         self.welcome.as_ref()
     }
 
-    /// Whether the broker has said `bye`.
+    /// True if the broker has said `bye`.
     pub fn departed(&self) -> bool {
         self.departed
     }
 }
 
-/// Whether an error says that this peer may not stay, because its key was revoked, for instance.
+/// True if an error says that this peer may not stay, because its key was revoked, for instance.
 fn expels(error: &messages::Error) -> bool {
     error.is(Code::Access) && error.id.is_none() && error.answers.is_none()
 }

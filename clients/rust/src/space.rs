@@ -178,7 +178,7 @@ impl Space {
 }
 
 impl Space {
-    /// Whether this space has a value, as it travels (SPEC.md, S8.1).
+    /// True if this space has a value, as it travels (SPEC.md, S8.1).
     pub fn contains(&self, value: &Value) -> bool {
         match self {
             Space::Discrete(space) => value.as_i64().is_some_and(|number| {

@@ -185,7 +185,7 @@ impl Tensor {
         self.data.len() / self.dtype.size()
     }
 
-    /// Whether it has none.
+    /// True if it has none.
     pub fn is_empty(&self) -> bool {
         self.data.is_empty()
     }

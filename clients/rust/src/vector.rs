@@ -30,7 +30,7 @@ pub struct Masks {
 }
 
 impl Masks {
-    /// Whether there are none: every action of the space is legal.
+    /// True if there are none: every action of the space is legal.
     pub fn is_empty(&self) -> bool {
         self.bits.is_empty()
     }
@@ -125,7 +125,7 @@ pub struct Rows {
     pub episodes: Vec<i64>,
     /// For random choices in each of these episodes.
     pub seeds: Vec<u64>,
-    /// Whether the agent may change.
+    /// True if the agent may change.
     pub mode: Mode,
     /// The clock of each decision; nothing if none runs.
     pub clock: Option<Clock>,
@@ -156,6 +156,6 @@ pub struct Ends {
     pub blames: Vec<i32>,
     /// A tensor [ended, ...], or an array of one value each; nil if there are none.
     pub observations: Value,
-    /// Whether the agent may change.
+    /// True if the agent may change.
     pub mode: Mode,
 }

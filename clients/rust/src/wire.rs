@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Whether the next value is nil; if so it is read.
+    /// True if the next value is nil; if so it is read.
     #[inline]
     pub(crate) fn nil(&mut self) -> bool {
         let found = self.rest.first() == Some(&0xc0);

@@ -117,7 +117,7 @@ fn add_field(frame: &mut [u8]) {
     frame[count] += 1;
 }
 
-/// Whether an error answers the frame of this number, and not a request.
+/// True if an error answers the frame of this number, and not a request.
 fn answers(said: &Value, seq: u64) -> bool {
     said.get("answers") == Some(&seq.into()) && said.get("id").is_none()
 }

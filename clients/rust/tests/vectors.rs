@@ -71,7 +71,7 @@ macro_rules! table {
 #[path = "common/table.rs"]
 mod table;
 
-/// Whether everything in a map that was written stands in the one that was read, and the same.
+/// True if everything in a map that was written stands in the one that was read, and the same.
 fn within(written: &Json, read: &Json) -> bool {
     match (written, read) {
         (Json::Object(written), Json::Object(read)) => written

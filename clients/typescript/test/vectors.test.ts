@@ -40,7 +40,7 @@ function load<T>(name: string): T {
   return parseReading(readFileSync(new URL(name, folder), "utf8")) as T;
 }
 
-/** Whether a value has everything that another has; defaults may come on top in maps. */
+/** True if a value has everything that another has; defaults may come on top in maps. */
 function covers(found: any, wanted: any, where: string): void {
   if (Array.isArray(wanted)) {
     assert.equal(found.length, wanted.length, where);

@@ -51,7 +51,7 @@ export function moved(scene) {
 }
 
 /**
- * Whether what belongs to a seat lies above what belongs to others, in the first position of a game.
+ * True if what belongs to a seat lies above what belongs to others, in the first position of a game.
  * @param {Scene} scene @param {number} seat
  */
 export function above(scene, seat) {
@@ -313,7 +313,7 @@ class Pointing {
     this.layer = element("g", {});
     svg.append(this.layer);
     const pieces = scene.pieces ?? [];
-    /** Whether a choice puts a disc where one points. */
+    /** True if a choice puts a disc where one points. */
     this.places =
       pieces.every(({ kind }) => kind === "disc") &&
       this.choices.every(({ path }) => path.length < 2);
@@ -336,7 +336,7 @@ class Pointing {
     return part[0] === "c" ? 0.1 : 8 * this.cards;
   }
 
-  /** The choices that go on from what has been picked. */
+  /** The choices that continue what has been picked. */
   open() {
     const { picked } = this;
     return this.choices.filter(

@@ -3,7 +3,7 @@ import { of } from "./dom.js";
 import { live } from "./live.js";
 
 const { about = "", chair = "" } = of("game").dataset;
-/** What came before somebody listened. @type {News[]} */
+/** Messages that came before anything listened. @type {News[]} */
 const kept = [];
 /** @type {(message: News) => void} */
 let heard = (message) => {

@@ -1,10 +1,10 @@
-// The form that starts a game: beside each seat what concerns whoever was chosen for it, and as many seats as the game's
+// The form that starts a game: beside each seat what concerns the one chosen for it, and as many seats as the game's
 // options say.
 import { of } from "./dom.js";
 
 const templates = [...document.querySelectorAll("template")];
 
-/** Show what concerns whoever sits in a seat. @param {HTMLElement} row */
+/** Show what concerns the one who sits in a seat. @param {HTMLElement} row */
 function show(row) {
   const who = row.querySelector("select")?.value ?? "";
   const person = /** @type {HTMLElement} */ (row.querySelector(".person")),

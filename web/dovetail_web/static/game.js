@@ -53,9 +53,9 @@ let state = initial(page.dataset.about ?? "", page.dataset.chair, asked);
 let send = () => {};
 /** The scene that was drawn last, and what it was drawn from. @type {{ scene: Scene | null | undefined, key: string }} */
 let before = { scene: null, key: "" };
-/** Whether the person plays by the keyboard, so that the focus stays on the board from turn to turn. */
+/** True if the person plays by the keyboard, so that the focus stays on the board from turn to turn. */
 let keyed = false;
-/** Whether the person goes along to the next game. */
+/** True if the person goes along to the next game. */
 let follows = false;
 /** @type {ReturnType<typeof setInterval> | null} */
 let playback = null;

@@ -116,7 +116,7 @@ live(
     const drawn = now.games.filter(
       ({ episode, result }) => positions.get(episode)?.scene && result?.reason !== "cancelled",
     );
-    /** The newest game of each kind; those that go on come first. @type {Map<string, Game>} */
+    /** The newest game of each kind; those in progress come first. @type {Map<string, Game>} */
     const kinds = new Map();
     for (const game of [...drawn].sort((a, b) => Number(a.over) - Number(b.over))) {
       if (!kinds.has(game.environment)) kinds.set(game.environment, game);

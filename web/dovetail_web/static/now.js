@@ -39,7 +39,7 @@ live(
         peer.software.slice(0, 100),
       ]),
     );
-    // A game that was broken off, such as one that nobody looked at any more, says nothing.
+    // A game that was broken off, such as one that no one looked at any more, says nothing.
     const games = now.games.filter(({ result }) => result?.reason !== "cancelled");
     of("none").hidden = games.length > 0;
     boards(games);

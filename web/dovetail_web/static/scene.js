@@ -649,7 +649,7 @@ export function drawn([tag, attributes, text]) {
   return made;
 }
 
-/** Whether the seats of a game are told apart by the colours of their pieces. @param {Scene | null | undefined} scene */
+/** True if the seats of a game are told apart by the colours of their pieces. @param {Scene | null | undefined} scene */
 const byPieces = (scene) =>
   Boolean(scene?.palette?.["piece-1"]) ||
   (scene?.pieces ?? []).some(({ kind, owner }) => typeof owner === "number" && kind !== "box");

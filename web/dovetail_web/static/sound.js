@@ -1,4 +1,4 @@
-// Short sounds, made by the browser itself; off until somebody switches them on.
+// Short sounds, made by the browser itself; off until they are switched on.
 
 const KEY = "sound";
 /** @type {AudioContext | null} */

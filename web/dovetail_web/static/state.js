@@ -121,7 +121,7 @@ function gone(state, place) {
   return { ...state, linked: NaN, at: wanted === last(state) ? null : wanted };
 }
 
-/** Whether the board is turned is settled by the first position. @param {State} state @returns {State} */
+/** Settle by the first position if the board is turned. @param {State} state @returns {State} */
 function faced(state) {
   const of = `${state.game?.run} ${state.own}`;
   if (state.facing.of === of) return state;
@@ -306,7 +306,7 @@ export function bar(state, now) {
   });
 }
 
-/** Whether arrow keys are the game's: one that is no choice now does not lead to an earlier turn. @param {State} state */
+/** True if arrow keys are the game's: one that is not a choice now does not lead to an earlier turn. @param {State} state */
 export const arrowed = (state) => state.arrows && state.at === null && !over(state);
 
 /** Why nothing can be chosen now. @param {State} state */
@@ -359,7 +359,7 @@ export function clocks(state, now) {
 /** Milliseconds of waiting after which the page offers to help. */
 export const TEDIOUS = 4000;
 
-/** Whether people wait so long for an agent that they may have enough of it. @param {State} state @param {number} now */
+/** True if people wait so long for an agent that they may have enough of it. @param {State} state @param {number} now */
 export const tedious = (state, now) =>
   Boolean(state.can.hurry) && 1000 * clocks(state, now).thinking >= TEDIOUS;
 

@@ -27,7 +27,7 @@ struct Seat {
     std::int64_t match = 0;
     std::int64_t seat = 0;
     Spec spec;
-    /// Whether the run allows `Lookahead`.
+    /// True if the run allows `Lookahead`.
     bool lookahead = false;
     /// The name of the offer that the agent was made from.
     std::string agent = {};
@@ -65,7 +65,7 @@ struct Decision {
     /// The position to be drawn (if `wants` asks).
     Value scene = {};
     std::optional<Clock> clock = {};
-    /// Whether anyone watches who may see `Answer::thoughts`; it must not change the action.
+    /// True if anyone watches who may see `Answer::thoughts`; it must not change the action.
     bool think = false;
 
     /// A legal action, drawn with `random`. Throws Error if the action space is one that cannot be drawn
@@ -191,7 +191,7 @@ struct AgentType {
     std::vector<Want> wants = {};
     /// Episodes that one instance plays at once; 0 means any number.
     std::int64_t capacity = 1;
-    /// Whether the program is this one agent, which experiments seat by its name and need not create.
+    /// True if the program is this one agent, which experiments seat by its name and need not create.
     bool instance = false;
 };
 

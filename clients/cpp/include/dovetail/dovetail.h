@@ -80,7 +80,7 @@ double dovetail_reward(const dovetail_call* call);
 double dovetail_total(const dovetail_call* call);
 /** At the end: scores by seat, and how many there are; 0 if the game is not scored. */
 size_t dovetail_outcome(const dovetail_call* call, const double** scores);
-/** Whether the mode is `learn`; in the other the agent must not change. */
+/** True if the mode is `learn`; in the other the agent must not change. */
 int dovetail_learning(const dovetail_call* call);
 /** The seed of the seat in this episode. */
 int64_t dovetail_seed(const dovetail_call* call);
@@ -88,7 +88,7 @@ int64_t dovetail_seed(const dovetail_call* call);
 size_t dovetail_legal(const dovetail_call* call, const int64_t** actions);
 /** The position for a person, if it is wanted. */
 const char* dovetail_text(const dovetail_call* call);
-/** Whether the observation is a tensor; if so it is put into `tensor`. */
+/** True if the observation is a tensor; if so it is put into `tensor`. */
 int dovetail_observation_tensor(const dovetail_call* call, dovetail_tensor* tensor);
 
 /* MessagePack, and how many bytes it has. */
@@ -118,7 +118,7 @@ int dovetail_act_random(dovetail_call* call);
 int dovetail_resign(dovetail_call* call);
 /** Adds what the agent measured since its last answer, such as a loss; its mean is in the result of the episode. */
 int dovetail_measure(dovetail_call* call, const char* name, double value);
-/** Whether anyone watches who may see `dovetail_thoughts`; it must not change the action. */
+/** True if anyone watches who may see `dovetail_thoughts`; it must not change the action. */
 int dovetail_think(const dovetail_call* call);
 /**
  * What watchers are shown of what the agent thinks: what each legal action is worth, in their order (`count` may be 0),

@@ -21,7 +21,7 @@ struct Option {
     std::optional<double> most = {};
     /// The texts that are allowed, if not all are.
     std::vector<std::string> choices = {};
-    /// Whether values of every kind will do.
+    /// True if values of every kind will do.
     bool any = false;
 };
 

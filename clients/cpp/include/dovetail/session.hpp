@@ -28,14 +28,14 @@ public:
     /// `out`. Throws Error if the broker refuses this peer.
     std::optional<messages::Incoming> take(std::string_view frame, double now, std::vector<Frame>& out);
 
-    /// Whether the broker was silent for so long that the peer must reconnect.
+    /// True if the broker was silent for so long that the peer must reconnect.
     /// Before the first `welcome`, say hello again on the same connection.
     bool silent(double now) const;
     /// Seconds of silence that are usual.
     double patience() const;
     /// Seconds since the broker was heard.
     double silence(double now) const { return now - heard_; }
-    /// Whether the broker said `bye`.
+    /// True if the broker said `bye`.
     bool departed() const { return departed_; }
     /// The last `welcome`, if there was one.
     const std::optional<messages::Welcome>& welcome() const { return welcome_; }

@@ -44,7 +44,7 @@ enum class Dtype : std::uint8_t {
 const char* name_of(Dtype dtype);
 /// Bytes of one element.
 std::size_t size_of(Dtype dtype);
-/// Whether `name` is a dtype; if so it is put into `dtype`.
+/// True if `name` is a dtype; if so it is put into `dtype`.
 bool find_dtype(std::string_view name, Dtype& dtype);
 
 namespace detail {
@@ -195,9 +195,9 @@ public:
 
     bool is_nil() const { return held_.index() == 0; }
     bool is_bool() const { return std::holds_alternative<bool>(held_); }
-    /// Whether it is an integer, of any size.
+    /// True if it is an integer, of any size.
     bool is_integer() const { return held_.index() == 2 || held_.index() == 3; }
-    /// Whether it is an integer or a float.
+    /// True if it is an integer or a float.
     bool is_number() const { return is_integer() || std::holds_alternative<double>(held_); }
     bool is_text() const { return std::holds_alternative<std::string>(held_); }
     bool is_bytes() const { return std::holds_alternative<Bytes>(held_); }

@@ -33,7 +33,7 @@ impl Rules {
         1 << (column * (self.rows + 1))
     }
 
-    /// Whether discs have enough in a row.
+    /// True if discs have enough in a row.
     pub fn wins(self, discs: u128) -> bool {
         let side = self.rows + 1;
         [1, side, side - 1, side + 1].into_iter().any(|step| {

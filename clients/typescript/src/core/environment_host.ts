@@ -12,7 +12,7 @@ import { readOptions } from "./options.js";
 import type { Complete } from "./schema.js";
 import type { Int } from "./values.js";
 
-/** Whether watchers are shown the text of a turn, and its scene. */
+/** True if watchers are shown the text of a turn, and its scene. */
 interface Shown {
   readonly text: boolean;
   readonly scene: boolean;

@@ -94,7 +94,7 @@ export class Told extends Refused {
 /** A call of a verb of an agent or environment, and how it is answered. */
 interface Call<T> {
   readonly turnstile: Turnstile;
-  /** Whether later calls wait for this one; true if absent. */
+  /** True if later calls wait for this one; true if absent. */
   readonly alone?: boolean;
   readonly work: () => Awaitable<T>;
   /** Whose call of what it is, for a person. */
@@ -105,9 +105,9 @@ interface Call<T> {
   readonly id?: Int;
   /** The answer; absent if there is none. */
   readonly answer?: (result: T) => FromAgent | FromEnvironment;
-  /** Whether a `DovetailError` says that it cannot be done, and is not a failure of the code. */
+  /** True if a `DovetailError` says that it cannot be done, and is not a failure of the code. */
   readonly mayRefuse?: boolean;
-  /** Whether an answer would come too late. */
+  /** True if an answer would come too late. */
   readonly gone?: () => boolean;
   /** Called before the answer is sent, with what was thrown if it failed. */
   readonly settled?: (error?: unknown) => void;

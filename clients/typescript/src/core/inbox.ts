@@ -11,7 +11,7 @@ import type { Heard, Role } from "./messages.js";
  */
 export class Inbox {
   #seen = 0;
-  /** Whether the broker ever sends anything again. */
+  /** True if the broker ever sends anything again. */
   #keeping = true;
   readonly #answers = new Map<number, Uint8Array>();
 

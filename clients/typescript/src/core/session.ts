@@ -37,7 +37,7 @@ export interface Received<R extends Role> {
 export class Session<R extends Role = Role> {
   /** The last `welcome`; null before the first. */
   welcome: Welcome | null = null;
-  /** Whether the broker said `bye`. */
+  /** True if the broker said `bye`. */
   departed = false;
   /** The highest `seq` that has arrived. */
   #seen = 0;
@@ -125,7 +125,7 @@ export class Session<R extends Role = Role> {
     return true;
   }
 
-  /** Whether another `hello` would get the same error. */
+  /** True if another `hello` would get the same error. */
   #isFinal(code: string): boolean {
     return FATAL.has(code) || (this.welcome === null && UNREADABLE.has(code));
   }
@@ -136,13 +136,13 @@ export class Session<R extends Role = Role> {
     return Math.max(4 * (this.welcome?.heartbeat ?? 0), 2);
   }
 
-  /** Whether the broker has been silent for so long that the peer must say `hello` again. */
+  /** True if the broker has been silent for so long that the peer must say `hello` again. */
   silent(now: number): boolean {
     return now - this.#heard > Math.max(this.patience, this.#answer);
   }
 }
 
-/** Whether an error says that this peer may not stay, because its key was revoked, for instance. */
+/** True if an error says that this peer may not stay, because its key was revoked, for instance. */
 function expels({ code, id, answers }: Failure): boolean {
   return code === "access" && (id ?? null) === null && (answers ?? null) === null;
 }

@@ -68,7 +68,7 @@ export async function serve(served: Served, options: ServeOptions = {}): Promise
   await serveHost<Role>(hostOf(served), options);
 }
 
-/** Whether this is a program under `main`. */
+/** True if this is a program under `main`. */
 let telling = false;
 
 /** Say in one line what is on offer where. */

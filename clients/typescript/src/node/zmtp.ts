@@ -86,7 +86,7 @@ const METADATA = joined(property("Socket-Type", "DEALER"), property("Identity", 
 
 /** The DEALER's side of one connection. */
 export class Wire {
-  /** Whether messages may be sent. */
+  /** True if messages may be sent. */
   ready = false;
   /** Bytes to send before anything else; the caller takes them. */
   out: Uint8Array[];

@@ -27,7 +27,7 @@ export interface Ears {
 
 /** A connection to a broker, which need not run yet; it is opened again when it breaks. */
 export interface Connection {
-  /** Whether frames that are sent leave now. */
+  /** True if frames that are sent leave now. */
   readonly ready: boolean;
   /** Give up the connection, if there is one, and open another. */
   open(): void;

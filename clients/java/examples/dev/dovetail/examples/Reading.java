@@ -147,7 +147,7 @@ public final class Reading {
         }
     }
 
-    /** Whether an array or object ends here; else a comma has been read, if one must be. */
+    /** True if an array or object ends here; else a comma has been read, if one must be. */
     private boolean closed(char end, boolean empty) {
         space();
         if (at < text.length() && text.charAt(at) == end) {

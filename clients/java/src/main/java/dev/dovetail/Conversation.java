@@ -51,7 +51,7 @@ final class Conversation {
         return found;
     }
 
-    /** Whether the broker no longer knows this experiment. */
+    /** True if the broker no longer knows this experiment. */
     boolean lost() {
         return lost;
     }

@@ -55,7 +55,7 @@ final class Dealer {
     private long delay = FIRST_DELAY;
     /** When the next attempt is due, or this one is given up. */
     private long due;
-    /** Whether the broker has let this program in on any connection. */
+    /** True if the broker has let this program in on any connection. */
     private boolean met;
     /** Handshakes that the broker broke off. */
     private int failed;

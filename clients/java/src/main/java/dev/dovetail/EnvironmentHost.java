@@ -33,11 +33,11 @@ final class EnvironmentHost extends Host {
         int seats;
         /** What the last episode was begun with; null before the first. */
         EnvironmentStart start;
-        /** Whether watchers are shown the text of every turn, and its scene. */
+        /** True if watchers are shown the text of every turn, and its scene. */
         boolean texts;
 
         boolean scenes;
-        /** Whether they are shown those of the next turn. */
+        /** True if they are shown those of the next turn. */
         boolean nextText;
 
         boolean nextScene;

@@ -36,7 +36,7 @@ final class Link implements AutoCloseable {
     private double silence;
     /** When it listened last. */
     private long listened = System.nanoTime();
-    /** Whether a person has heard of this silence. */
+    /** True if a person has heard of this silence. */
     private boolean warned;
 
     /**
@@ -191,7 +191,7 @@ final class Link implements AutoCloseable {
         }
     }
 
-    /** Whether the broker has left, and everything before that was asked for. */
+    /** True if the broker has left, and everything before that was asked for. */
     boolean departed() {
         lock.lock();
         try {

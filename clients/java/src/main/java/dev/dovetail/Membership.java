@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Whether a space has a value (SPEC.md, S8.1). */
+/** True if a space has a value (SPEC.md, S8.1). */
 final class Membership {
     private Membership() {}
 
@@ -157,7 +157,7 @@ final class Membership {
         return signed ? number.bitLength() <= bits : number.signum() >= 0 && number.bitLength() <= bits;
     }
 
-    /** Whether a <= b: of floats rounded to the type, of integers exactly. */
+    /** True if a <= b: of floats rounded to the type, of integers exactly. */
     private static boolean ordered(Tensor.Type type, Object a, Object b) {
         if (type.isFloat()) {
             return nearest(type, ((Number) a).doubleValue()) <= nearest(type, ((Number) b).doubleValue());

@@ -61,7 +61,7 @@ final class Session {
         return welcome;
     }
 
-    /** Whether the broker said {@code bye}. */
+    /** True if the broker said {@code bye}. */
     boolean departed() {
         return departed;
     }
@@ -144,7 +144,7 @@ final class Session {
         return FINAL.contains(error.code()) || welcome == null && UNREADABLE.contains(error.code());
     }
 
-    /** Whether an error says that this peer may not stay, because its key was revoked, for instance. */
+    /** True if an error says that this peer may not stay, because its key was revoked, for instance. */
     private static boolean expels(Error error) {
         return error.code().equals(Code.ACCESS.toWire()) && error.id() == null && error.answers() == null;
     }
@@ -166,7 +166,7 @@ final class Session {
         return welcome.heartbeat() == 0 ? Long.MAX_VALUE : Math.max(PATIENCE, (long) (4e9 * welcome.heartbeat()));
     }
 
-    /** Whether the broker has been silent for so long that this peer must say {@code hello} again. */
+    /** True if the broker has been silent for so long that this peer must say {@code hello} again. */
     boolean silent(long now) {
         return now - heard > Math.max(patience(), answer);
     }

@@ -50,7 +50,7 @@ public final class Spaces {
     }
 
     /**
-     * Whether a space has a value, in the form in which it travels (SPEC.md, S8.1).
+     * True if a space has a value, in the form in which it travels (SPEC.md, S8.1).
      *
      * @param space the space
      * @param value such as {@link #sample} returns, or as it was received
