@@ -55,6 +55,8 @@ def test_an_episode_played_again(dovetail: Any, journal: Path, game: str) -> Non
             f"episode {number}: count_up, chance against chance, seed {record.result.seed}"
         )
         assert sum(line.startswith("player ") for line in lines) == record.result.turns
+        # indented, so that it cannot look like a line of the command
+        assert sum(line.startswith("  the count is") for line in lines) == record.result.turns + 1
         assert lines[-1] == "the replay ends as recorded"
     last = dovetail("replay", str(journal), "last", "--env", game)
     assert last.out == answer.out

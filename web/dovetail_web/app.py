@@ -129,7 +129,7 @@ class Page:
             self._more += found
         elif peers:
             self._tabs["/write"] = Tab("Write", ("/write",))
-            self._more += WritePages(peers, self.shown, self._titled, self._agents).routes()
+            self._more += WritePages(peers, self.shown, self._games, self._agents).routes()
         self._drawing = asyncio.Semaphore(MOST_DRAWN)
         self._reading = asyncio.Semaphore(MOST_READ)
         folders = [HERE / "static"]
@@ -208,17 +208,16 @@ class Page:
 
     def _home(self, request: Request, problem: str = "") -> Response:
         agents = self._agents()
-        offers = {each["name"]: each for each in self.hub.catalogue.get("environments", [])}
         tiles = [
             {
-                "name": name,
-                "title": self._title(name),
+                "name": each["name"],
+                "title": each["title"],
                 "about": _brief(each.get("description", "").rpartition(": ")[2]),
                 "alone": (each.get("seats") or [2])[0] == 1,
-                "levels": opponents.levels(name, agents),
-                "told": self._told(name),
+                "levels": opponents.levels(each["name"], agents),
+                "told": self._told(each["name"]),
             }
-            for name, each in offers.items()
+            for each in self._games()
         ]
         found = {
             "tiles": tiles if self._plays else [],
@@ -230,8 +229,8 @@ class Page:
 
     async def now(self, request: Request) -> Response:
         """Return the page of programs and runs."""
-        names = [each["name"] for each in self.hub.catalogue.get("environments", [])]
-        return self.shown(request, "now", titles={name: self._title(name) for name in names})
+        titles = {each["name"]: each["title"] for each in self._games()}
+        return self.shown(request, "now", titles=titles)
 
     async def thumbnail(self, request: Request) -> Response:
         """Return a picture of a game: one that ships with the page, or the newest position."""
@@ -329,10 +328,10 @@ class Page:
         title, colon, _ = self._said(name).partition(":")
         return title if colon and len(title) <= LONGEST_TITLE else name[:LONGEST_NAME]
 
-    def _titled(self) -> list[dict[str, Any]]:
-        """Return the offers of games, each with its ``title``."""
-        offers = self.hub.catalogue.get("environments", [])
-        return [{**each, "title": self._title(each["name"])} for each in offers]
+    def _games(self) -> list[dict[str, Any]]:
+        """Return one offer of each game, with its ``title``, however many programs play it."""
+        offers = {each["name"]: each for each in self.hub.catalogue.get("environments", [])}
+        return [{**each, "title": self._title(name)} for name, each in offers.items()]
 
     async def form(self, request: Request) -> Response:
         """Return the form that starts a game."""

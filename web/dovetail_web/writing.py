@@ -34,7 +34,7 @@ class WritePages:
     Args:
         peers: the broker's address for programs in a browser, such as ``ws://127.0.0.1:5758``.
         shown: renders a page.
-        games: returns the offers of games, each with its ``title``.
+        games: returns one offer of each game, with its ``title``.
         agents: returns the agents by name, without people.
     """
 

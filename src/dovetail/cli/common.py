@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -93,6 +94,11 @@ def command(app: typer.Typer, name: str, arguments: list[str] | None = None) -> 
 def warn(text: str) -> None:
     """Print one line on stderr."""
     print(f"dovetail: {plain(text)}", file=sys.stderr, flush=True)
+
+
+def position(text: str) -> str:
+    """Return a game's text indented, so that no line of it looks like one of a command."""
+    return indent(text.rstrip(), "  ")
 
 
 def log_to_stderr(level: int = logging.WARNING) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.common import RecordedEnv, UsageError, show
+from dovetail.cli.common import RecordedEnv, UsageError, position, show
 from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
 from dovetail.peer.terminal_escape import coloured
@@ -184,7 +184,7 @@ def replayed(
             return
         turn = environment.start(result.seed)
         _count(turn, totals)
-        say(f"-- turn 0\n{environment.text()}".rstrip())
+        say(f"-- turn 0\n{position(environment.text())}".rstrip())
         for number, actions in enumerate(played.actions):
             if sorted(turn.to_act) != sorted(seat for seat, _ in actions):
                 _differs(number, f"to act are {turn.to_act}, not {[seat for seat, _ in actions]}")
@@ -207,7 +207,7 @@ def replayed(
                     f"{line(str(error))}"
                 ) from error
             _count(turn, totals)
-            say(environment.text().rstrip())
+            say(position(environment.text()))
         _check(played, turn, totals)
     finally:
         environment.cleanup()

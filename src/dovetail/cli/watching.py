@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,8 +14,8 @@ from dovetail.peer.broker_watchdog import GIVE_UP
 from dovetail.peer.extras import absent
 from dovetail.peer.terminal_escape import coloured, plain
 from dovetail.peer.validation_messages import meant
-from dovetail.protocol import display_text
 from dovetail.protocol import json_text as jsontext
+from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seats import player
 
@@ -329,12 +328,11 @@ def describe(turn: WatchedTurn) -> str:
         lines[0] += ": " + " against ".join(turn.agents)
     for seat, action in turn.actions:
         name = f" ({turn.agents[seat]})" if seat < len(turn.agents) else ""
-        lines.append(f"{player(seat)}{name}: {display_text.line(str(action))}")
+        lines.append(f"{player(seat)}{name}: {line(str(action))}")
     if any(turn.rewards):
         lines.append(f"rewards: {', '.join(f'{reward:g}' for reward in turn.rewards)}")
     if turn.text:
-        # indented, so that no line of an environment looks like one of this command
-        lines.append(indent(turn.text.rstrip("\n"), "  "))
+        lines.append(common.position(turn.text))
     reason = turn.reason or (
         "terminated" if turn.terminated else "truncated" if turn.truncated else None
     )

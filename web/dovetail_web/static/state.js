@@ -121,7 +121,7 @@ function gone(state, place) {
   return { ...state, linked: NaN, at: wanted === last(state) ? null : wanted };
 }
 
-/** Settle by the first position if the board is turned. @param {State} state @returns {State} */
+/** Settle by the first position whether the board is turned. @param {State} state @returns {State} */
 function faced(state) {
   const of = `${state.game?.run} ${state.own}`;
   if (state.facing.of === of) return state;
