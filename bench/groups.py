@@ -179,8 +179,8 @@ GROUPS: dict[str, Group] = {
         },
         [
             Bar("256 matches, stacked", "stacked 256", "base", 10.0),
-            Bar("1,024 matches, stacked", "stacked 1,024", "base", 20.0),
-            Bar("1,024 matches, stacked", "stacked 1,024", 500_000, 1.0),
+            Bar("1,024 matches, stacked", "stacked 1,024", "base", 40.0),
+            Bar("1,024 matches, stacked", "stacked 1,024", 1_500_000, 1.0),
             Bar("1,024 matches, stacked, Connect Four", "Connect Four", 200_000, 1.0),
         ],
         note="stacked matches are compared with 256 single ones at the base",
@@ -267,7 +267,7 @@ GROUPS: dict[str, Group] = {
     ),
     "store": Group(
         {"ours": Subject("parts.store")},
-        [Bar("results of two seats written into SQLite", "ours", 14_000, 1.0)],
+        [Bar("results of two seats written into SQLite", "ours", 50_000, 1.0)],
         note="episodes a second; a driver of 8 brokers in single messages writes 16,000 (docs/scale.md)",
     ),
     "observers": Group(
@@ -279,7 +279,7 @@ GROUPS: dict[str, Group] = {
         },
         [
             Bar("20 observers, 1 match", "1 watched", "1 unwatched", 0.8),
-            Bar("20 observers, 64 matches", "64 watched", "64 unwatched", 0.8),
+            Bar("20 observers, 64 matches", "64 watched", "64 unwatched", 0.85),
         ],
         pin=True,
         note="the observers are one program, which gets the processor time that the others leave",
