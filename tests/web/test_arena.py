@@ -417,7 +417,7 @@ def test_an_entrant_uploads_an_agent_where_the_arena_allows_it(
         assert upload(on, ("a.py", b"a = 1")).status_code == 200
         folder = [("bot/agent.py", b"import net"), ("bot/net.py", b"")]
         assert upload(on, *folder).status_code == 200
-        assert "is not Python" in upload(on, ("a.py", b"a =")).text
+        assert "is not a ZIP archive" in upload(on, ("a.zip", b"PK")).text
         assert "you have 1 agents here" in upload(on, ("a.py", b"1"), name="x").text.lower()
         one, two = store.submissions("alice")
         assert (one.named, two.named) == ("mine.v1", "mine.v2")

@@ -27,13 +27,12 @@ from dovetail_experiments.arena import description, sign_in
 from dovetail_experiments.arena.hosted import LOGS, log_of
 from dovetail_experiments.arena.standings import elo
 from dovetail_experiments.arena.store import LadderPlayer
+from dovetail_experiments.arena.submissions import FILES
 from dovetail_web.arena_figures import games
 from dovetail_web.arena_site import LINES, ArenaSite, capital, date
 from dovetail_web.rate_limit import Attempts
 from dovetail_web.routes import Route
 
-FILES = 500
-"""Maximum files of an upload."""
 PRINTED = 64 << 10
 """Bytes shown of a submitted agent's output, the newest."""
 GAMES = 2000

@@ -6,10 +6,8 @@ and the agents that entrants have uploaded.
 
 from __future__ import annotations
 
-import struct
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -34,17 +32,15 @@ from dovetail_experiments.arena.description import (
 )
 from dovetail_experiments.arena.store import FILE, ArenaStore
 from dovetail_experiments.arena.submissions import FORM
-from dovetail_experiments.arena.unpacked import Unpacked
+from dovetail_experiments.arena.unpacked import UNREADABLE, Unpacked
 from dovetail_experiments.records import database
 
 DESCRIPTION = "arena.toml"
 BATCH = 1000
 """Rows per read or write."""
-UNREADABLE = (
-    *(OSError, EOFError, ValueError, RuntimeError, RecursionError, OverflowError),
-    *(zipfile.BadZipFile, zlib.error, struct.error, sa.exc.SQLAlchemyError),
-)
-"""Exceptions raised by an archive that is damaged, encrypted or malicious."""
+RATIO, LEAST = 60, 16 << 20
+"""Maximum ratio of unpacked to archive size, and the bytes always allowed; JSON and journals shrink
+to a tenth or a thirtieth."""
 _State = Literal["active", "paused", "banned"]
 _Int = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 _Text = Annotated[str, Meta(max_length=1 << 16)]
@@ -113,10 +109,11 @@ def restore(archive: Path, target: Path) -> Path:
         with tempfile.TemporaryDirectory(prefix=".dovetail-", dir=target.parent) as beside:
             made = Path(beside) / "arena"
             made.mkdir(mode=0o700)
+            most = max(LEAST, RATIO * archive.stat().st_size)
             with zipfile.ZipFile(archive) as given:
-                _unpack(Unpacked(given, archive), made)
+                _unpack(Unpacked(given, str(archive), most), made)
             made.replace(target)
-    except UNREADABLE as error:
+    except (*UNREADABLE, sa.exc.SQLAlchemyError) as error:
         told = " ".join(str(getattr(error, "orig", None) or error).split())[:200]
         raise DovetailError(f"cannot import {archive}: {told}") from None
     return target / DESCRIPTION
@@ -127,23 +124,23 @@ def _unpack(given: Unpacked, made: Path) -> None:
     needed = [f"{t.name}.jsonl" for t in tables if t is not s.submissions]  # new in version 4
     missing = [name for name in (DESCRIPTION, *needed) if not given.has(name)]
     if missing:
-        raise DovetailError(f"{given.path} is not an arena: it has no {missing[0]}")
+        raise DovetailError(f"{given.name} is not an arena: it has no {missing[0]}")
     file = made / DESCRIPTION
     file.write_bytes(given.whole(DESCRIPTION, outside.TEXT))
     try:
         arena = read(file)
     except DovetailError as error:
         told = str(error).replace(str(file), DESCRIPTION)
-        raise DovetailError(f"cannot import {given.path}: {told}") from None
+        raise DovetailError(f"cannot import {given.name}: {told}") from None
     where = folder(file, arena)
     if made.resolve() not in (where.resolve(), *where.resolve().parents):
         raise DovetailError(
-            f"{given.path}: its `folder` lies outside of the new one; remove that key"
+            f"{given.name}: its `folder` lies outside of the new one; remove that key"
         )
     _fill(given, where / FILE, tables)
     submitted = [n for n in given.names if n.startswith(f"{SUBMITTED}/")]
     if not all(FORM.fullmatch(each.partition("/")[2]) for each in submitted):
-        raise DovetailError(f"{given.path} has a file that is not a submission: {submitted[0]}")
+        raise DovetailError(f"{given.name} has a file that is not a submission: {submitted[0]}")
     if submitted:
         (where / SUBMITTED).mkdir(mode=0o700)
     for each in (JOURNAL, BROKER_KEY, *submitted):
@@ -173,7 +170,7 @@ def _fill(given: Unpacked, path: Path, tables: list[sa.Table]) -> None:
             wrong = connection.execute(sa.text("PRAGMA foreign_key_check")).first()
             if wrong is not None:
                 raise DovetailError(
-                    f"{given.path} is incomplete: a row of {wrong[0]} refers to a missing row of "
+                    f"{given.name} is incomplete: a row of {wrong[0]} refers to a missing row of "
                     f"{wrong[2]}"
                 )
     finally:
@@ -190,7 +187,7 @@ def _rows(given: Unpacked, table: sa.Table) -> Iterator[list[dict[str, Any]]]:
         try:
             row = decoder.decode(line)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            raise DovetailError(f"{given.path}: {name}, line {number}: {error}") from None
+            raise DovetailError(f"{given.name}: {name}, line {number}: {error}") from None
         batch.append({each.name: getattr(row, _field(each.name)) for each in table.columns})
         if len(batch) == BATCH:
             yield batch

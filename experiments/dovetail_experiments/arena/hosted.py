@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 from dovetail_experiments.arena.description import SubmissionLimits
 from dovetail_experiments.arena.referee import HOSTED
 from dovetail_experiments.arena.sandbox import CODE
 from dovetail_experiments.arena.store import ArenaStore
 from dovetail_experiments.arena.submissions import MAIN, OPEN, Submission
+from dovetail_experiments.arena.unpacked import UNREADABLE
 from dovetail_experiments.stages.processes import Processes
 
 log = logging.getLogger("dovetail")
@@ -187,7 +187,7 @@ class SubmittedAgents:
             return
         try:
             self._unpack(one)
-        except (OSError, ValueError, zipfile.BadZipFile, DovetailError) as error:
+        except UNREADABLE as error:
             self._store.decided(one.id, "failed", f"cannot be unpacked: {error}")
             return
         if one.state == "waiting":

@@ -23,6 +23,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.description import NAME, SUBMITTED, SubmissionLimits
 from dovetail_experiments.arena.tables import ArenaTables, add_line
+from dovetail_experiments.arena.unpacked import UNREADABLE, Unpacked
 
 SubmissionState = Literal["waiting", "starting", "playing", "failed", "replaced", "withdrawn"]
 OPEN: tuple[SubmissionState, ...] = ("waiting", "starting", "playing")
@@ -79,24 +80,27 @@ def packed(files: Mapping[str, bytes], limits: SubmissionLimits) -> tuple[str, b
     if len(files) == 1:
         ((name, data),) = files.items()
         if name.endswith(".py"):
-            try:
-                compile(data, name, "exec", dont_inherit=True)
-            except (SyntaxError, ValueError) as error:
-                raise DovetailError(f"{name} is not Python: {error}") from None
             return "py", data
         if name.endswith(".zip"):
-            try:
-                with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                    _whole([(i.filename, i.file_size) for i in archive.infolist()], most)
-            except (zipfile.BadZipFile, ValueError, EOFError) as error:
-                raise DovetailError(f"{name} is not a ZIP archive: {error}") from None
-            return "zip", data
+            files = _unzipped(name, data, most)
     _whole([(name, len(data)) for name, data in files.items()], most)
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in sorted(files.items()):
             archive.writestr(name, data)
     return "zip", made.getvalue()
+
+
+def _unzipped(name: str, data: bytes, most: int) -> dict[str, bytes]:
+    """Return the files of an archive; they are packed again, so that only archives of our own are
+    kept."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            _whole([(each.filename, each.file_size) for each in archive.infolist()], most)
+            found = Unpacked(archive, name, most)
+            return {each: found.whole(each, most) for each in found.names if each[-1:] != "/"}
+    except UNREADABLE as error:
+        raise DovetailError(f"{name} is not a ZIP archive that can be read: {error}") from None
 
 
 def _whole(files: Sequence[tuple[str, int]], most: int) -> None:

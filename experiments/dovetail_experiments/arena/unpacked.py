@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
-from pathlib import Path
 
 from dovetail.protocol.errors import DovetailError
 
-RATIO, LEAST = 60, 16 << 20
-"""Maximum ratio of unpacked to archive size, and the bytes always allowed; JSON and journals shrink
-to a tenth or a thirtieth."""
+UNREADABLE = (
+    *(OSError, EOFError, ValueError, RuntimeError, OverflowError),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+)
+"""Exceptions raised by an archive that is damaged, encrypted or malicious."""
 LINE = 1 << 20
 """Maximum bytes of a line."""
 PART = 1 << 16
@@ -22,20 +25,29 @@ class Unpacked:
 
     Args:
         given: the archive.
-        path: its path, for error messages.
+        name: its name, for error messages.
+        most: the maximum bytes that may be read in all.
 
     Raises:
-        DovetailError: two files have the same name.
+        DovetailError: two files have the same name, or one is compressed in a rare way.
     """
 
-    def __init__(self, given: zipfile.ZipFile, path: Path) -> None:
-        self.path = path
+    def __init__(self, given: zipfile.ZipFile, name: str, most: int) -> None:
+        self.name = name
         self._given = given
         self._names = given.namelist()
         if len(set(self._names)) != len(self._names):
-            raise DovetailError(f"{path} is not an arena: it has two files of the same name")
-        self._most = max(LEAST, RATIO * path.stat().st_size)
-        self._left = self._most
+            raise DovetailError(f"{name} has two files of the same name")
+        # zipfile unpacks other methods without a limit: 64 KB of bzip2 may be a gigabyte.
+        if {each.compress_type for each in given.infolist()} - {
+            zipfile.ZIP_STORED,
+            zipfile.ZIP_DEFLATED,
+        }:
+            raise DovetailError(
+                f"{name} is compressed in a rare way; use `zip` or `python -m zipfile`"
+            )
+        self._most = most
+        self._left = most
 
     @property
     def names(self) -> list[str]:
@@ -56,10 +68,7 @@ class Unpacked:
             while part := source.read(PART):
                 self._left -= len(part)
                 if self._left < 0:
-                    raise DovetailError(
-                        f"{self.path} unpacks to more than {self._most:,} bytes, too much for an "
-                        "archive of its size"
-                    )
+                    raise DovetailError(f"{self.name} unpacks to more than {self._most:,} bytes")
                 yield part
 
     def whole(self, name: str, most: int) -> bytes:
@@ -72,7 +81,7 @@ class Unpacked:
         for part in self.parts(name):
             found += part
             if len(found) > most:
-                raise DovetailError(f"{self.path}: {name} has more than {most:,} bytes")
+                raise DovetailError(f"{self.name}: {name} has more than {most:,} bytes")
         return found
 
     def lines(self, name: str) -> Iterator[bytes]:
@@ -86,6 +95,6 @@ class Unpacked:
             *whole, rest = (rest + part).split(b"\n")
             yield from whole
             if len(rest) > LINE:
-                raise DovetailError(f"{self.path}: {name} has a line of more than {LINE:,} bytes")
+                raise DovetailError(f"{self.name}: {name} has a line of more than {LINE:,} bytes")
         if rest:
             yield rest

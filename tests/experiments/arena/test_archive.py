@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dovetail.protocol.errors import DovetailError
-from dovetail_experiments.arena import archive, unpacked
+from dovetail_experiments.arena import archive
 from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.description import read
 from dovetail_experiments.arena.store import FILE, ArenaStore
@@ -128,7 +128,7 @@ def test_a_row_that_makes_no_sense_is_refused(
 def test_an_archive_that_unpacks_to_too_much_is_refused(
     tmp_path: Path, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unpacked, "LEAST", 1 << 20)
+    monkeypatch.setattr(archive, "LEAST", 1 << 20)
     row = {**json.loads(files["log.jsonl"].splitlines()[0]), "text": "x" * 10_000}
     many = b"\n".join(json.dumps({**row, "id": n}).encode() for n in range(1_000))
     for bomb in (

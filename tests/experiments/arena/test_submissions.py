@@ -71,6 +71,32 @@ def store(tmp_path: Path) -> Iterator[ArenaStore]:
         yield made
 
 
+def hostile() -> dict[str, bytes]:
+    """Archives that zipfile opens, and then fails to read in a way of its own."""
+    good = zipped({"agent.py": AGENT.encode() * 9})
+    listed = good.index(b"PK\x01\x02")
+
+    def changed(*bytes_at: tuple[int, int]) -> bytes:
+        made = bytearray(good)
+        for at, value in bytes_at:
+            made[at] = value
+        return bytes(made)
+
+    found = {
+        "encrypted": changed((6, 1), (listed + 8, 1)),
+        "of a later version": changed((listed + 6, 99)),
+        "of an unknown method": changed((8, 97), (listed + 10, 97)),
+        "damaged": changed(*((38 + at, 0xFF) for at in range(4))),
+        "cut": good[:listed] + good[listed:][:30],
+    }
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w", method) as archive:
+            archive.writestr("agent.py", AGENT)
+        found[f"of method {method}"] = made.getvalue()
+    return found
+
+
 # -- the queue ------------------------------------------------------------------------------------
 
 
@@ -82,11 +108,14 @@ def test_an_upload_is_a_python_file_or_a_folder_of_limited_size() -> None:
         "zip",
         ["bot/agent.py", "bot/weights.bin"],
     )
-    assert packed({"bot.zip": data}, LIMITS) == ("zip", data)
+    repacked = zipfile.ZipFile(io.BytesIO(packed({"bot.zip": data}, LIMITS)[1]))
+    assert {each: repacked.read(each) for each in repacked.namelist()} == {
+        "bot/agent.py": b"",
+        "bot/weights.bin": b"1",
+    }
     bomb = zipped({"agent.py": b"", "zeros": bytes(9 << 20)})
     assert len(bomb) < 1 << 20
     for files, text in (
-        ({"a.py": b"def"}, "a.py is not Python"),
         ({"a.zip": b"PK"}, "a.zip is not a ZIP archive"),
         ({"a.txt": b""}, "a folder or a ZIP archive with agent.py"),
         ({}, "with agent.py"),
@@ -250,6 +279,38 @@ def test_the_queue_is_run_in_order_and_up_to_its_limit(
         )
         run.tend()
         assert freely.begun[begun:] == ["a.v2", "d.v1"]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("kind", hostile())
+def test_a_hostile_archive_harms_its_entrant_alone(
+    store: ArenaStore, tmp_path: Path, kind: str
+) -> None:
+    data = hostile()[kind]
+    with pytest.raises(DovetailError, match=r"a\.zip is ") as told:
+        store.submit("alice", "a", {"a.zip": data}, LIMITS)
+    assert "\n" not in str(told.value)
+    # Nor does one that an earlier version of Dovetail took.
+    number = store.submit("alice", "a", FILES | {"agent.py": b""}, LIMITS)
+    (store.submitted / f"{number}.zip").write_bytes(data)
+    with Processes(address="tcp://127.0.0.1:1", logs=tmp_path / "logs") as processes:
+        run = SubmittedAgents(
+            store, LIMITS, Freely(), processes, tmp_path / "code", tmp_path / "socket"
+        )
+        run.tend()
+    assert store.submissions()[0].state in ("failed", "starting")
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("source", ["-" * 100_000 + "1", "+".join("1" * 50_000), "def"], ids=len)
+def test_source_that_python_cannot_compile_fails_in_its_sandbox(
+    store: ArenaStore, source: str, tmp_path: Path
+) -> None:
+    store.submit("alice", "a", {"mine.py": source.encode()}, LIMITS)
+    (tmp_path / "agent.py").write_text(source)
+    with pytest.raises(DovetailError, match="agent") as told:
+        boxed.agent_of(tmp_path / "agent.py")
+    assert "\n" not in str(told.value)
 
 
 @pytest.mark.fast
