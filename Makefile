@@ -203,6 +203,7 @@ fuzz: $(BENCH_STAMP) ## fuzz decoder, wire, CURVE, access file and core by cover
 	$(BIN)/python -m tests.fuzz.run --minutes $(or $(MINUTES),10)
 
 clients: ## build the client libraries of all languages
+	@lacks=$$(.ci/packages); [ -z "$$lacks" ] || { echo "make clients needs Debian packages: apt-get install" $$lacks >&2; exit 1; }
 	@for each in clients/*/Makefile; do $(MAKE) --no-print-directory -C "$$(dirname "$$each")" build || exit 1; done
 
 packages: $(STAMP) ## pack the clients into dist/, and try each from outside; one with LANG=go

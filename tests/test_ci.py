@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -78,7 +79,7 @@ def test_targets_run_again_once_and_none_begins_late(tmp_path: Path, minutes: in
     (tmp_path / "clients/none").mkdir(parents=True)
     (tmp_path / "clients/none/packages.txt").touch()
     (tmp_path / ".ci").mkdir()
-    for each in ("run", "cold"):
+    for each in ("run", "cold", "packages"):
         (tmp_path / ".ci" / each).symlink_to(COLD.parent / each)
     env = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CI_MINUTES": str(minutes)}
     run = [tmp_path / ".ci" / "run"]
@@ -96,3 +97,20 @@ def test_targets_run_again_once_and_none_begins_late(tmp_path: Path, minutes: in
         assert "docs passed" in said
         assert said.index("studies failed") < said.index("studies passed")
     assert said[-1] == "9 passed"
+
+
+@pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="this is no Debian")
+def test_missing_packages_are_named(tmp_path: Path) -> None:
+    for language, packages in (("one", "dpkg not-in-debian"), ("other", "not-there")):
+        (tmp_path / "clients" / language).mkdir(parents=True)
+        (tmp_path / "clients" / language / "packages.txt").write_text(packages)
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci/packages").symlink_to(COLD.parent / "packages")
+
+    def lacking(*languages: str) -> list[str]:
+        return subprocess.check_output(
+            [".ci/packages", *languages], cwd=tmp_path, text=True
+        ).split()
+
+    assert lacking() == ["not-in-debian", "not-there"]
+    assert lacking("one") == ["not-in-debian"]

@@ -60,21 +60,8 @@ def lacks(language: str) -> str:
         return f"{', '.join(missing)} not found"
     if language == "rust" and run(["cargo", "--version"], ROOT).returncode:
         return "cargo has no toolchain (rustup default stable)"
-    packages = CLIENTS / language / "packages.txt"
-    if packages.exists() and shutil.which("dpkg-query"):
-        wanted = packages.read_text().split()
-        status = [
-            "dpkg-query",
-            "--show",
-            "--showformat",
-            "${Package} ${db:Status-Status}\n",
-            *wanted,
-        ]
-        found = subprocess.run(status, capture_output=True, text=True, check=False).stdout
-        present = [line.split()[0] for line in found.splitlines() if line.endswith(" installed")]
-        missing = sorted(set(wanted) - set(present))
-        if missing:
-            return f"Debian packages {' '.join(missing)} are not installed (apt-get install them)"
+    if packages := run([".ci/packages", language], ROOT).stdout.split():
+        return f"Debian packages {' '.join(packages)} are not installed (apt-get install them)"
     return ""
 
 
