@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from dovetail.peer import options
+from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail_games.amazons import Amazons
 from dovetail_games.dominion import Dominion
 from dovetail_web.forms import fields, of_agent, read
+from dovetail_web.tables import RULES
 
 pytestmark = pytest.mark.fast
 
@@ -64,3 +66,8 @@ def test_an_impossible_answer_is_named(given: dict[str, str], what: str) -> None
     }
     with pytest.raises(DovetailError, match=what):
         read({**PARAMETERS, **more}, given)
+
+
+def test_each_rule_of_play_is_a_field_with_its_help() -> None:
+    assert set(RULES) == set(options.describe(m.GameRules)) - {"clock", "lookahead"}
+    assert all(each.help for each in fields(RULES))
