@@ -36,6 +36,7 @@ def check() -> Any:
         ('"""Return what would travel."""\n', ["'would travel'"]),
         ('"""The seat that is to blame."""\n', ["'is to blame'"]),
         ('def f():\n    """Return as far\n    as it goes."""\n', ["'as far as'"]),
+        ("# Who is told.\n", ["begins with 'Who'"]),
         ("x = 1  #" + "y" * 100 + "\n", ["108 columns"]),
         ("# https://example.org/" + "y" * 100 + "\n", []),
         ('def f():\n    """Return what was sent; whether it arrived is unknown."""\n', []),
@@ -54,9 +55,16 @@ def test_docstrings_and_widths(text: str, kinds: list[str]) -> None:
         ("/** Whether it is on. */", True),
         ("//! Whether it is on.", True),
         (" * Whether it is on.", True),
-        ("/** True if it is on. Whether it was is unknown. */", False),
+        ("/** True if it is on. Whether it was is unknown. */", True),
+        ("/// What the seat sees.", True),
+        ("  x = 1; // Who is to move", True),
+        ("/* Whose agent it is */", True),
+        (" * A list.  What it names is new.", True),
+        ("// Return what the seat sees, and whose it is.", False),
+        ("// Who is to move? The first seat.", False),
         ('say("Whether");', False),
+        ('get("http://a.example/ What");', False),
     ],
 )
 def test_comments_of_other_languages(line: str, found: bool) -> None:
-    assert bool(check().COMMENTED.match(line)) == found
+    assert bool(check().COMMENTED.search(line)) == found

@@ -1,6 +1,6 @@
-// What the modules in static/ and the page's server exchange; scenes are in contract.d.ts.
+// Types that the modules in static/ and the page's server exchange; scenes are in contract.d.ts.
 
-/** What a choice or a mark names. */
+/** The parts of a scene that a choice or a mark names. */
 interface Parts {
   cells?: number[];
   cards?: number[];
@@ -34,7 +34,7 @@ interface Drawing {
   scale: number;
 }
 
-/** What the board calls when a person points at it. */
+/** Callbacks of the board when a person points at it. */
 interface Hooks {
   /** Given if a person may choose: takes the choice's place. */
   play?: (choice: number) => void;
@@ -45,13 +45,13 @@ interface Hooks {
   step?: (picked: number, most: number) => void;
   /** The person's seat. */
   seat?: number | null;
-  /** Who sits where. */
+  /** The players' names by seat. */
   names?: string[];
   /** The parts that an agent proposes. */
   hinted?: string[];
   /** Says why nothing can be chosen. */
   why?: () => string;
-  /** What an agent thought of the choices, the best first. */
+  /** An agent's values of the choices, the best first. */
   thoughts?: Considered[];
   /** Pixels that there are for cards. */
   width?: number;
@@ -109,7 +109,7 @@ interface Game {
   whole?: boolean;
   result: Ending | null;
 }
-/** What a person's seat sees. */
+/** The position as a person's seat sees it. */
 interface Mine {
   number: number;
   turn: number | null;
@@ -139,9 +139,9 @@ interface News {
   names: string[];
   problem: string;
   done: boolean;
-  /** Who has closed the page. */
+  /** The people who have closed the page. */
   away?: string[];
-  /** Who has ended the game before its time. */
+  /** The person who ended the game early. */
   ended?: string;
   /** The server's clock, in seconds, when this connection was sent its first message. */
   time: number;
@@ -174,7 +174,7 @@ interface Now {
   games: (Game & { position?: Position })[];
 }
 
-/** What a game's page knows; see state.js. */
+/** The state of a game's page; see state.js. */
 interface State {
   kind: string;
   key: string;
@@ -203,9 +203,9 @@ interface State {
   done: boolean;
   problem: string;
   broker: string;
-  /** Who has closed the page. */
+  /** The people who have closed the page. */
   away: string[];
-  /** Who has ended the game before its time. */
+  /** The person who ended the game early. */
   ended: string;
   again: string;
   /** Of which game and seat it is known whether the board is turned. */
@@ -228,7 +228,7 @@ type Change =
   | { chose: number }
   | { refused: true }
   | { lost: boolean };
-/** What the bar above the board says. */
+/** The contents of the bar above the board. */
 interface Bar {
   tone: "" | "yours" | "won" | "ended" | "trouble";
   headline: string;

@@ -25,7 +25,7 @@ func mustEncode(m Message) []byte {
 	return frame
 }
 
-// Decoder reads the messages that a role hears from its broker. What it returns may share memory with the frame.
+// Decoder reads the messages that a role hears from its broker. The results may share memory with the frame.
 type Decoder struct {
 	Role   Role
 	Limits Limits

@@ -26,7 +26,8 @@ type opened struct {
 	toAct []int // in it
 }
 
-// EnvironmentHost holds the environments of one program. What comes twice gets the same answer, without stepping again.
+// EnvironmentHost holds the environments of one program. A repeated message gets the same answer, without another
+// step.
 type EnvironmentHost struct {
 	inbox
 	types    []EnvironmentType

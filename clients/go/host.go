@@ -13,7 +13,7 @@ import (
 type Host interface {
 	Role() Role
 	Offers() []Offer
-	// Handle takes messages in order. What it returns belongs together.
+	// Handle takes messages in order. The frames that it returns belong together.
 	Handle(ctx context.Context, messages []Message) [][]byte
 }
 

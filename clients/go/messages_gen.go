@@ -5,7 +5,7 @@ package dovetail
 // Version is the version of the protocol.
 const Version = 1
 
-// The codes say what an `error` is about.
+// The codes say the code of an `error`.
 const (
 	// The frame is not one well-formed MessagePack value.
 	CodeMalformed = "malformed"
@@ -26,7 +26,7 @@ const (
 	CodeNameTaken = "name-taken"
 	// The message does not fit the state of what it is about.
 	CodeWrongState = "wrong-state"
-	// What the message names does not exist.
+	// The message names something that does not exist.
 	CodeUnknown = "unknown"
 	// The seat may not take this action.
 	CodeIllegal = "illegal"

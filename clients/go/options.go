@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Option is a parameter of an agent type or an option of an environment. What kind of value it takes is that of
-// its Default: a bool, an int, a float64, a string, or any value if it is of another type or Any is set.
+// Option is a parameter of an agent type or an option of an environment. It takes values of its Default's type:
+// a bool, an int, a float64 or a string; or any value if the Default has another type or Any is set.
 type Option struct {
 	Name        string
 	Default     any

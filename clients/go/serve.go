@@ -70,8 +70,8 @@ func readyLine(host Host, address, name string) string {
 }
 
 // Main runs a program: its context ends with SIGINT or SIGTERM, and an error is printed in one line and ends the
-// program with status 1. What the program serves, it says in one line on standard output when the broker has welcomed
-// it, unless its Config has a Ready.
+// program with status 1. Once the broker has welcomed the program, it prints one line that says what it serves, unless
+// its Config has a Ready.
 func Main(program func(ctx context.Context) error) {
 	ctx := context.WithValue(context.Background(), underMain{}, true)
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)

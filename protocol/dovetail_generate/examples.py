@@ -570,7 +570,7 @@ _TOKENS = (
 
 
 def _welcome(number: int, name: str) -> m.Welcome:
-    # What a broker says of itself it says in full.
+    # A broker describes itself in full.
     return m.Welcome(
         _TOKENS[number], name, heartbeat=float("1"), peer_timeout=float("30"), limits=m.Limits()
     )

@@ -247,7 +247,7 @@ def _short(text: str) -> str:
 
     def tag(found: re.Match[str]) -> str:
         short = " ".join(_STYLE.sub(named, _NUMBER.sub(r"\1", found[0])).split())
-        # What follows a move without a letter is a line.
+        # Coordinates that follow a move without a letter are a line.
         return short if " C " in short else short.replace(" L ", " ")
 
     head, first, body = text.partition('<g id="figure_1">')

@@ -201,7 +201,7 @@ def wins(board: Any, seen: dict[Any, bool]) -> bool:
             other = board.copy()
             other.play(move)
             after.append(other)
-        # Who cannot be answered, or only by replies that lose, has won.
+        # A move without a reply, or with losing replies only, wins.
         seen[key] = any(other.over or not wins(other, seen) for other in after)
     return seen[key]
 

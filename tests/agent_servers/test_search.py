@@ -399,7 +399,7 @@ class Fates(Environment):
             views = [View(seat, reward=rewards[seat]) for seat in (0, 1)]
             return Turn(seats=views, terminated=True, outcome=[float(win), float(not win)])
         seat = len(self.line) % 2
-        # What seat 0 earns at once ranks its fates: 4 is worth most, 0 least.
+        # Seat 0's immediate reward ranks its fates: 4 is worth most, 0 least.
         gain = self.line[0] / 10 if len(self.line) == 1 else 0.0
         views = [View(0, list(self.line), None, gain), View(1, list(self.line), None, -gain)]
         views[seat].legal = list(range(5)) if not self.line else [0]

@@ -27,7 +27,7 @@ QUICK = ("connect_four", "dominion", "2048")
 @contextmanager
 def broker(environments: Sequence[type[Any]], agents: Sequence[Any]) -> Iterator[str]:
     """A broker in a thread of this program; yields its address."""
-    # What dies is soon missed, since its connection ends; what a busy machine keeps waiting is not.
+    # A dead program is missed at once, as its connection ends; a slow one has these seconds.
     settings = Settings(heartbeat=0.2, peer_timeout=20.0, grace=0.2)
     place = InProcess(environments, agents, bind="tcp://127.0.0.1:*", settings=settings)
     stop = threading.Event()

@@ -139,7 +139,7 @@ def test_with_a_limit_every_seat_is_asked_once_a_cycle() -> None:
         asked[agent] += 1
         legal = np.flatnonzero(observation["action_mask"])
         if len(legal):
-            # What the seats that act see is the same as without a limit.
+            # The seats that act see the same as without a limit.
             assert agent == free.agent_selection
             alone, earned, *_ = free.last()
             assert (observation["action_mask"] == alone["action_mask"]).all()

@@ -388,7 +388,7 @@ def test_watchers_learn_whose_clock_stands_when_one_of_several_seats_has_answere
     table.agents[1].hears(m.AgentStart, think=True)
     table.agents[1].acts(0, thoughts=m.Thoughts(text="paper"))
     left = [m.Clock(3.0), m.Clock(4.0, None, 1.0)]
-    # What it thought comes with the turn that follows, when the other can no longer use it.
+    # Its thoughts come with the next turn, when the opponent can no longer use them.
     watcher.hears(m.WatchedTurn, turn=0, to_act=[0], clocks=left, running=[0], thoughts=[])
     table.agents[0].hears(m.Init)
     table.agents[0].hears(m.AgentStart)
@@ -495,7 +495,7 @@ def test_a_watcher_at_a_pace_sees_short_episodes_whole_and_costs_no_more_than_th
     for agent in table.agents:
         agent.hears(m.End)
     table.environment.hears(m.EnvironmentStart, watched=False)
-    # Who comes in the middle of an episode rather waits a second for the next one.
+    # A watcher that joins during an episode waits up to a second for the next one.
     table.environment.turns(0)
     table.agents[0].hears(m.AgentStart)
     table.at(2.5)

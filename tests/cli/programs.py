@@ -11,7 +11,7 @@ from tests.cli import experiment
 
 import dovetail.broker.shell.serve
 
-# What the commands import when they are called.
+# Modules that the commands import when they are called.
 import dovetail.peer.agents.serve
 import dovetail.peer.environments.serve  # noqa: F401
 from dovetail import cli

@@ -155,7 +155,7 @@ def test_commands_are_encrypted_too() -> None:
     server, client = met()
     client._say(zmtp.named(b"PING", b"\x00\x64abc"))
     before = client.pack([b"before"])
-    # What was made first goes first: counts must rise.
+    # Send in the order of making: counts must rise.
     assert server.feed(taken(client) + before) == [b"before"]
     answer = taken(server)
     assert b"PONG" not in answer

@@ -157,7 +157,7 @@ def test_frames_that_are_announced_and_come_by_the_byte_take_no_memory(
     router: Pumped, good: Good
 ) -> None:
     """A thousand at once announced 16 GB."""
-    # What a process has freed it hands out again; these are to come from the system.
+    # A process reuses the memory that it has freed; this memory must come from the system.
     ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 20)
     with contextlib.ExitStack() as stack:
         slow = [stack.enter_context(connect(router.router.address)) for _ in range(60)]

@@ -96,7 +96,7 @@ def test_one_address_has_its_share_of_the_tables(
     with pytest.raises(DovetailError, match=f"{most} games are being played from your"):
         here.play(PLAN, "10.0.0.1")
     here.play(PLAN, "10.0.0.2")
-    # What no one looks at makes room.
+    # A game that no one watches makes room.
     old = next(iter(here.tables.values()))
     old.seen -= 60
     new = here.play(PLAN, "10.0.0.1")

@@ -86,7 +86,7 @@ def test_two_people_at_two_browsers(page: Any, chromium: Any, url: str) -> None:
     other.locator(".target").nth(3).evaluate(CLICK)
     page.wait_for_selector("#game[data-waiting=true]")
     assert page.locator("#board .piece").count() == 2
-    # Who only watches gets no choices.
+    # A watcher gets no choices.
     watcher = context.new_page()
     watcher.goto(page.url.partition("?")[0])
     watcher.wait_for_selector("#board svg .piece")

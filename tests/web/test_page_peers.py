@@ -419,7 +419,7 @@ def test_a_visitor_writes_an_agent_and_enters_it_in_a_game(
         page.click("#entering button")
     opened.value.wait_for_selector("#status:has-text('The game is over')")
     assert page.locator("#log li").count() == 0, page.inner_text("#log")
-    # What goes wrong in the code is said on the page, with its line.
+    # Errors in the code are shown on the page, with their lines.
     page.fill("#code", "// mine\nfunction act({ legal }) {\n  return legal[;\n}")
     page.click("#writing button")
     page.wait_for_selector("#status:has-text('visitor is connected')")

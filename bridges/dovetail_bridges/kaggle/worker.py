@@ -88,7 +88,7 @@ def main() -> None:
                     agent = load(path)
                 given = [structure(message["observation"]), structure(message["configuration"])]
                 found = agent(*given[: count(agent)])
-                # What is not finite is not JSON.
+                # JSON has no infinities or NaN.
                 answer = {"ok": json.loads(json.dumps(found, default=plain, allow_nan=False))}
         except Exception as error:
             import traceback

@@ -154,7 +154,7 @@ class OpenEnvClient:
         try:
             self._early()
             text = write({"type": kind, "data": data})
-            # What the kernel does not buffer waits for the server to read.
+            # Bytes that the kernel does not buffer wait for the server to read.
             with (
                 _within(self._timeout, self._socket.socket) if len(text) > SHORT else nullcontext()
             ):

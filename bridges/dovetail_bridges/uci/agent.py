@@ -120,7 +120,7 @@ class Uci(Agent[UciParameters]):
         if self.parameters.depth is not None:
             words.append(f"depth {self.parameters.depth}")
         if not words and each is None and left is not None:
-            # What the other has left is not known here; the engine's own time stands for both.
+            # The opponent's time is not known here; the engine's own stands for both.
             return f"wtime {int(1000 * most)} btime {int(1000 * most)}", most
         if not words:
             seconds = min(self.parameters.seconds, most)

@@ -152,7 +152,7 @@ inline Tensor to_tensor(const Json& json) {
     return Tensor(dtype, shape, std::move(bytes));
 }
 
-/// What a JSON reading stands for.
+/// Converts a JSON reading to the value that it stands for.
 inline Value to_value(const Json& json) {
     switch (json.type()) {
         case Json::value_t::boolean:

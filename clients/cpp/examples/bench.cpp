@@ -1,4 +1,4 @@
-// What `make bench-clients` measures: an agent and an environment that do next to nothing.
+// An agent and an environment that do next to nothing, for `make bench-clients`.
 #include <cstdio>
 #include <dovetail/dovetail.hpp>
 #include <string>

@@ -52,7 +52,7 @@ struct Position {
     }
 };
 
-/// What `dovetail env connect_four` says of itself, for the board of 6 rows and 7 columns.
+/// The spec of `dovetail env connect_four` on its board of 6 rows and 7 columns.
 Spec spec() {
     Spec spec;
     spec.name = "connect_four";

@@ -5,7 +5,7 @@
 
 namespace connect_four {
 
-/// What experiments can ask for.
+/// The agent type that this program offers.
 dovetail::AgentType player();
 
 }  // namespace connect_four

@@ -56,7 +56,7 @@ Search::Entry& Search::entry(Bits key) {
     return table_[(key * 0x9E3779B97F4A7C15U) >> 46];
 }
 
-/// What a position is worth that is not searched on: squares that would win, and discs in the middle.
+/// Evaluates a position at the horizon: squares that would win, and discs in the middle.
 int Search::judge(const Position& position, Bits my_wins, Bits their_wins) const {
     int worth = 8 * (count(my_wins) - count(their_wins));
     for (const Bits column : middle_) {
@@ -167,7 +167,7 @@ Found Search::best(const Position& position, const std::vector<int>& columns, in
             here.nodes = nodes_;
             found = here;
             if (std::abs(found.score) >= kDecided) break;
-            // What was best goes first; the others stay in their order.
+            // Try the best move so far first; leave the others in order.
             std::stable_partition(order.begin(), order.end(),
                                   [&](int column) { return column == found.column; });
         }

@@ -46,7 +46,7 @@ struct Position {
 /// Scores at least this far from 0 are proven wins and losses.
 inline constexpr int kDecided = 5'000;
 
-/// What a search found.
+/// The result of a search.
 struct Found {
     int column = 0;
     /// From the mover's view: the sooner a win, the higher.

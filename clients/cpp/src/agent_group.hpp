@@ -78,7 +78,7 @@ private:
     std::size_t slots_;
     const hosting::Told& told_;
     std::map<Place, Play> plays_;
-    /// What the agent keeps, if it takes columns.
+    /// The agent's memory, if it takes columns.
     std::any memory_;
     bool opened_ = false;
 };

@@ -11,7 +11,7 @@ using dovetail::Frame;
 using dovetail::Map;
 using dovetail::Value;
 
-/// What a method of an agent in C is told and answers; most of it is absent most of the time.
+/// The input and output of a method of an agent in C; most fields are unset in any one call.
 struct dovetail_call {
     const Decision* decision = nullptr;
     const dovetail::End* end = nullptr;

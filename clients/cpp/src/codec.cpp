@@ -168,7 +168,7 @@ void check(std::string_view frame, const Limits& limits) {
         }
         --open.back();
         if (++elements > limits.elements) {
-            // What cannot be whole is malformed all the same, but only a reader without limits could tell.
+            // The frame may also be malformed, but only a reader without limits could tell.
             throw ProtocolError(Code::limit,
                                 "more than " + std::to_string(limits.elements) + " values in a frame");
         }

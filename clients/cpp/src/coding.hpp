@@ -1,4 +1,4 @@
-// What `codec.hpp` declares for messages and parts; `messages.cpp` builds it for each of them.
+// Definitions of the templates in `codec.hpp`; `messages.cpp` instantiates them for every message and part.
 #pragma once
 
 #include "reader.hpp"
@@ -6,7 +6,7 @@
 
 namespace dovetail::codec {
 
-/// What msgpack-cxx finds in bytes that passed `check`; it refers to them. Throws ProtocolError.
+/// Unpacks bytes that passed `check`; the object refers to them. Throws ProtocolError.
 Object unpack(msgpack::zone& zone, std::string_view frame);
 
 constexpr Limits limits_of(std::int64_t frame, std::int64_t depth, std::int64_t elements) {

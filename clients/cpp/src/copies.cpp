@@ -132,7 +132,7 @@ private:
         }
     }
 
-    /// What the exception that is being handled does to a slot; `number` is that of the turn that was played.
+    /// The fault of a slot from the exception being handled; `number` is that of the turn that was played.
     Fault fault(std::int32_t slot, std::int64_t number) const {
         Fault fault;
         fault.slot = slot;

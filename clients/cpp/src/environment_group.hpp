@@ -21,7 +21,7 @@ public:
     EnvironmentGroup(const EnvironmentType& type, const Map& configuration, const messages::Open& message,
                      const hosting::Told& told);
 
-    /// What the game says of itself.
+    /// Returns the spec of the game.
     Spec init();
     /// Plays a batch. Throws ProtocolError if its columns are not what they must be.
     messages::Turns steps(const messages::EnvironmentSteps& message);

@@ -11,7 +11,7 @@ using hosting::refusal;
 
 namespace {
 
-/// What watchers are shown of a turn.
+/// The parts of a turn that watchers want.
 struct Shown {
     bool text = false;
     bool scene = false;

@@ -75,7 +75,7 @@ void Experiment::poll(double timeout) {
     }
     in.link.send(in.out);
     if (in.exchange.was_lost()) throw Lost("the broker restarted, or does not know this experiment any more");
-    // What came before the goodbye counts.
+    // Messages that arrived before the `bye` count.
     if (in.link.session().departed() && nothing) throw Lost("the broker has left");
 }
 

@@ -1,4 +1,4 @@
-// What both hosts need: errors of user code as one line, and the answers to numbered frames.
+// Code shared by both hosts: errors of user code as one line, and the answers to numbered frames.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace dovetail::hosting {
 
-/// Who is told of failures: `Host::failed`.
+/// The callback for failures: `Host::failed`.
 using Told = std::function<void(const std::string&)>;
 
 /// The name of a type as it is written in C++, where the compiler tells.
@@ -143,7 +143,7 @@ const Type& named(const std::vector<Type>& types, const std::string& name, const
                           utf8::line(name.substr(0, 40)) + "'");
 }
 
-/// What both hosts have. A host has a `take` for each message that it acts on.
+/// The base of both hosts. A host has a `take` for each message that it acts on.
 class Common {
 public:
     explicit Common(const Told& told_) : told(told_) {}
@@ -167,7 +167,7 @@ public:
     std::vector<Offer> offers;
 
 protected:
-    // What a host does not hear of.
+    // Ignores all other messages.
     template <class T>
     void take(const T&) {}
 
@@ -248,7 +248,7 @@ protected:
     const Told& told;
 
 private:
-    /// What the broker reads.
+    /// The broker's limits on frames.
     Limits limits_ = {};
     Inbox inbox_;
     std::int64_t seq_ = 0;

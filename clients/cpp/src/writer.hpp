@@ -13,7 +13,7 @@
 
 namespace dovetail::codec {
 
-/// What msgpack-cxx writes into.
+/// The output buffer of msgpack-cxx.
 class Buffer {
 public:
     explicit Buffer(Frame& frame) : frame_(frame) {}

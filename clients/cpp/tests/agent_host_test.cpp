@@ -9,7 +9,7 @@ using frames::type;
 
 namespace {
 
-/// What all agents of a test have heard.
+/// The calls that all agents of a test received.
 struct Heard {
     int decisions = 0;
     int messages = 0;

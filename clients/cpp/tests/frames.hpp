@@ -11,7 +11,7 @@ using dovetail::Frame;
 using dovetail::Map;
 using dovetail::Value;
 
-/// What a broker's message is to a peer of this role.
+/// Decodes a broker's message as a peer of this role does.
 inline dovetail::messages::Incoming incoming(dovetail::Role role, Map message) {
     dovetail::codec::Decoder decoder(role);
     return decoder.decode(dovetail::codec::encode(message));

@@ -212,7 +212,7 @@ TEST_CASE_FIXTURE(Played,
 
 namespace {
 
-/// What an agent has heard.
+/// The calls that an agent received.
 struct Heard {
     std::vector<std::string> lines;
     int batches = 0;
@@ -333,7 +333,7 @@ struct Seated {
     }
 };
 
-/// What a player of single matches does with the seeds of `begin`.
+/// The actions of a player of single matches with the seeds of `begin`.
 Value drawn(int before) {
     std::vector<std::int64_t> actions;
     for (const std::int64_t seed : {9, 10}) {

@@ -84,7 +84,7 @@ impl Position {
     }
 }
 
-/// What `dovetail env connect_four` says of itself, for the board of 6 rows and 7 columns.
+/// The spec of `dovetail env connect_four` on its board of 6 rows and 7 columns.
 fn spec() -> Spec {
     Spec {
         name: "connect_four".to_owned(),

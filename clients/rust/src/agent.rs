@@ -1,4 +1,4 @@
-//! What a player implements.
+//! The trait of a player.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -18,13 +18,13 @@ pub struct Seat {
     pub r#match: i64,
     /// Its number, from 0.
     pub seat: usize,
-    /// What the environment said of itself.
+    /// The environment's spec.
     pub spec: Spec,
     /// True if the agent may ask what would follow from actions.
     pub lookahead: bool,
 }
 
-/// What one seat must do in one turn.
+/// A decision that one seat owes in one turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     /// The seat.
@@ -33,11 +33,11 @@ pub struct Decision {
     pub episode: i64,
     /// The number of the turn in the episode.
     pub turn: i64,
-    /// What the seat sees.
+    /// The seat's observation.
     pub observation: Value,
     /// The legal actions in rising order; `None`: whatever the action space contains.
     pub legal: Option<Vec<i64>>,
-    /// What the seat earned since its last decision.
+    /// The seat's reward since its last decision.
     pub reward: f64,
     /// True if the agent may change.
     pub mode: Mode,
@@ -47,7 +47,7 @@ pub struct Decision {
     pub text: Option<String>,
     /// If wanted: the position to be drawn.
     pub scene: Value,
-    /// What the seat may use; nothing if no clock runs.
+    /// The time that the seat has left; `None` if no clock runs.
     pub clock: Option<Clock>,
     /// The seed of the seat's random choices in this episode.
     pub seed: i64,
@@ -55,9 +55,9 @@ pub struct Decision {
     pub random: Random,
     /// True if anyone watches who may see the `thoughts`; it must not change the action.
     pub think: bool,
-    /// What watchers are shown of what the agent thinks, if it sets them; sent only if `think`.
+    /// The agent's thoughts for watchers, if it sets them; sent only if `think`.
     pub thoughts: Option<Thoughts>,
-    /// What the agent measured since its last answer, such as a loss, if it sets them; their means
+    /// Measurements since the last answer, such as a loss, if the agent sets them; their means
     /// are in the result of the episode.
     pub measures: BTreeMap<String, f64>,
     /// True if the agent gives the episode up, as `resign` says.
@@ -97,7 +97,7 @@ pub struct End {
     pub seat: Arc<Seat>,
     /// The broker's number of the episode.
     pub episode: i64,
-    /// What the seat earned since its last decision.
+    /// The seat's reward since its last decision.
     pub reward: f64,
     /// The last position as the seat sees it.
     pub observation: Value,
@@ -286,7 +286,7 @@ impl AgentType {
         self
     }
 
-    /// What the environment is to add to this agent's decisions.
+    /// Sets the additions that this agent wants in its decisions.
     pub fn wants(mut self, wants: &[Want]) -> Self {
         self.offer.wants = wants.to_vec();
         self

@@ -32,7 +32,7 @@ pub(crate) struct AgentGroup {
     pub(crate) before: u64,
     /// By slot and seat.
     plays: BTreeMap<(i32, i32), Play>,
-    /// What the agent keeps, if it takes columns.
+    /// The agent's memory, if it takes columns.
     memory: Option<Box<dyn Any + Send>>,
     opened: bool,
 }

@@ -128,7 +128,7 @@ impl AgentHost {
         self
     }
 
-    /// What this program can be asked for.
+    /// Returns the types on offer.
     pub fn offers(&self) -> Vec<Offer> {
         self.types.iter().map(|each| each.offer.clone()).collect()
     }

@@ -91,7 +91,7 @@ impl Broker {
         self
     }
 
-    /// What ends a program that serves, beside the broker and the system's signals.
+    /// Sets a handle that ends a serving program, besides the broker and the system's signals.
     pub fn stop(mut self, stop: &Stop) -> Self {
         self.stop = stop.clone();
         self

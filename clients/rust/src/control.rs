@@ -18,7 +18,7 @@ pub trait Request: Send {
     fn frame(&self, out: &Outbox) -> Result<Vec<u8>, ProtocolError>;
 }
 
-/// What a request was answered with.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// The body of a `reply`.
@@ -37,7 +37,7 @@ impl Answer {
     }
 }
 
-/// What an experiment hears of its runs, and of those that it watches.
+/// An event of an experiment's own runs, or of those that it watches.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Happening {
     /// The result of an episode.
@@ -50,7 +50,7 @@ pub enum Happening {
     Done(Done),
 }
 
-/// What is kept of a run until the program asks for it.
+/// The state of a run that the program has not yet collected.
 #[derive(Debug, Default)]
 struct Kept {
     episodes: VecDeque<Episode>,

@@ -139,7 +139,7 @@ impl Copies {
     }
 }
 
-/// What a failure does to a slot.
+/// Converts a failure to the fault of a slot.
 fn fault(name: &str, slot: i32, number: Option<u64>, failure: &Failure) -> Fault {
     let (code, message, seat) = match failure.downcast_ref::<IllegalAction>() {
         Some(illegal) => (Code::Illegal, line(failure), illegal.seat),

@@ -1,4 +1,4 @@
-//! What the rules of a game implement.
+//! The trait of a game's rules.
 
 use crate::error::Failure;
 use crate::messages::{Offer, Spec, Turn};

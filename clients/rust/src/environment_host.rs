@@ -14,7 +14,7 @@ use crate::options::Options;
 use crate::session::{Event, Host, Outbox};
 use crate::value::Value;
 
-/// What watchers are shown of a turn.
+/// The parts of a turn that watchers want.
 #[derive(Clone, Copy, Default)]
 struct Shown {
     text: bool,
@@ -33,9 +33,9 @@ struct Place {
     /// The number of the frame that asked for the last turn.
     seq: u64,
     wants: Vec<Vec<Want>>,
-    /// What watchers are shown of every turn.
+    /// The parts of every turn that watchers want.
     always: Shown,
-    /// What watchers are shown of the next turn.
+    /// The parts of the next turn that watchers want.
     next: Shown,
 }
 
@@ -67,7 +67,7 @@ impl EnvironmentHost {
         self
     }
 
-    /// What this program can be asked for.
+    /// Returns the types on offer.
     pub fn offers(&self) -> Vec<Offer> {
         self.types.iter().map(|each| each.offer.clone()).collect()
     }
@@ -298,7 +298,7 @@ impl Place {
         Ok(turn)
     }
 
-    /// What one line of actions leads to.
+    /// Plays one line of actions and returns its result.
     fn follow(
         &self,
         asked: &EnvironmentLookahead,

@@ -1,4 +1,4 @@
-//! What can go wrong, in one line each.
+//! Errors, each of which displays as one line.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -13,7 +13,7 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// A frame that the protocol refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProtocolError {
-    /// What the sender is told.
+    /// The code sent to the peer at fault.
     pub code: Code,
     /// One line for a person.
     pub message: String,
@@ -57,7 +57,7 @@ impl fmt::Display for ProtocolError {
 
 impl std::error::Error for ProtocolError {}
 
-/// What a program of this library can meet.
+/// An error of a program that uses this library.
 ///
 /// Its `Debug` form is the text alone, like its `Display` form, so that a `main` that returns it
 /// prints a plain line.
@@ -76,7 +76,7 @@ pub enum Error {
     Lost(String),
     /// A run did not end as it should.
     Run(String),
-    /// What came back cannot be read, or what was to be sent is larger than the broker reads.
+    /// The answer cannot be decoded, or the message to be sent exceeds the broker's limits.
     Protocol(ProtocolError),
 }
 
@@ -110,7 +110,7 @@ impl From<ProtocolError> for Error {
 pub struct IllegalAction {
     /// One line that names the action and what is legal.
     pub message: String,
-    /// Whose action it is.
+    /// The seat whose action it is.
     pub seat: Option<usize>,
 }
 

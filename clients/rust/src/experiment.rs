@@ -1,6 +1,6 @@
 //! The verbs of an experiment, written once for both shells.
 
-/// What a run is asked for by: its number.
+/// The number that identifies a run.
 pub type RunNumber = i64;
 
 /// Declares an experiment in terms of a shell's own `Link` and `receive`:
@@ -61,7 +61,7 @@ macro_rules! experiment {
                 }
             }
 
-            /// What is connected; SPEC.md says in what form.
+            /// Returns the environments, agents and runs at the broker, in SPEC.md's form.
             ///
             /// # Errors
             /// The session is lost.
@@ -325,7 +325,7 @@ macro_rules! experiment {
                     if over {
                         return Ok(None);
                     }
-                    // What has come is taken in even if there is no time to wait.
+                    // Take in waiting messages even if there is no time left to wait.
                     let left = patience.saturating_sub(begun.elapsed());
                     over = left.is_zero();
                     self.wait(Some(left))$($wait)*?;
@@ -358,7 +358,7 @@ macro_rules! experiment {
                 while let Some(line) = self.control.notice() {
                     complain(&line);
                 }
-                // What came before the goodbye counts.
+                // Messages that arrived before the `bye` count.
                 if quiet && self.link.departed() {
                     self.control.lose("the broker has left");
                 }

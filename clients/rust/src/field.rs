@@ -228,7 +228,7 @@ pub(crate) fn encode(value: &impl Field) -> Vec<u8> {
 
 /// A map with the fields of a type; `record!` implements it.
 pub(crate) trait Record: Field {
-    /// What its `type` (of a space: `space`) says; empty if it has none.
+    /// The value of its `type` (for a space: `space`); empty if it has none.
     const TAG: &'static str;
     /// Reads `count` entries.
     fn read_fields(reader: &mut Reader<'_>, count: usize) -> Result<Self>;
@@ -400,7 +400,7 @@ macro_rules! first {
 macro_rules! words {
     ($name:ident; $( $word:ident $text:literal ),* $(,)?) => {
         impl $name {
-            /// What the protocol calls it.
+            /// Its name in the protocol.
             pub fn as_str(self) -> &'static str {
                 match self { $( Self::$word => $text, )* }
             }

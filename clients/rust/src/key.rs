@@ -11,7 +11,7 @@ use crate::error::Error;
 
 /// Handshakes that a broker may break off in a row, before its key is taken for another.
 const ATTEMPTS: u32 = 3;
-/// What a broker says of a key that it does not know.
+/// The broker's status for an unknown key.
 const DENIED: i32 = 400;
 /// ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH, which the crate does not name.
 const MISMATCH: i32 = 0x1100_0002;
@@ -93,7 +93,7 @@ impl Key {
     }
 }
 
-/// What a file holds, and whether other users can read it.
+/// Reads a file; returns its text, and true if other users can read it.
 fn contents(path: &str) -> std::io::Result<(String, bool)> {
     let mut file = std::fs::File::open(path)?;
     let mut text = Vec::new();

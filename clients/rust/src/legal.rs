@@ -1,6 +1,6 @@
 //! Legal actions: as numbers in rising order, or as a bit mask.
 
-/// What a seat may do.
+/// The legal actions of a seat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Legal {
     /// Action numbers in rising order.

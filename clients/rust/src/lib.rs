@@ -4,9 +4,9 @@
 //! `blocking::serve_environments` run a program of them, and `blocking::Experiment` asks for runs.
 //! With the feature `tokio` the same is in the module `tokio`, as futures.
 //!
-//! What a program says and when is decided by state machines without a socket, frames and the time
-//! in, frames out: [`session::Session`], [`AgentHost`], [`EnvironmentHost`] and [`Control`].  Both
-//! shells put a ZeroMQ socket around them, and anything else can.
+//! The protocol lives in state machines without sockets, which take frames and the time and return
+//! frames: [`session::Session`], [`AgentHost`], [`EnvironmentHost`] and [`Control`].  Both shells
+//! put a ZeroMQ socket around them; you can put anything else.
 //!
 //! ```no_run
 //! use dovetail::{blocking, Agent, AgentType, Broker, Decision, Failure, Value};

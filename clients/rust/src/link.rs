@@ -22,14 +22,14 @@ pub(crate) const NAP: Duration = Duration::from_millis(500);
 
 pub(crate) struct Link<I: Incoming, S: Default = ()> {
     pub(crate) socket: zmq::Socket,
-    /// What the shell knows of this socket; empty again for a new one.
+    /// The shell's state for this socket; reset for a new one.
     pub(crate) shell: S,
     handshakes: Handshakes,
     context: zmq::Context,
     session: Session<I>,
     pub(crate) out: Outbox,
     address: String,
-    /// What is on offer, as the line about being ready names it; nothing if none is wanted.
+    /// The types on offer, for the line that says the program is ready; `None` to print no line.
     announced: Option<String>,
     /// How long the broker may say nothing: before its first answer, and after that.
     patience: (Option<Duration>, Option<Duration>),
@@ -40,8 +40,8 @@ pub(crate) struct Link<I: Incoming, S: Default = ()> {
     told: bool,
 }
 
-/// What one look in vain counts at the most: a program that computes, or is stopped, has not
-/// listened, and its broker may have spoken.
+/// The longest silence that one unsuccessful look counts for: a program that was computing, or was
+/// stopped, did not listen, and its broker may have spoken.
 const LOOK: Duration = Duration::from_secs(1);
 
 impl<I: Incoming, S: Default> Link<I, S> {

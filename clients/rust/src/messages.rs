@@ -67,7 +67,7 @@ impl Run {
     }
 }
 
-/// Who takes a seat of a run.
+/// The player of a seat in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Player {
     /// An instance by number.

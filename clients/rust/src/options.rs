@@ -7,7 +7,7 @@ use crate::value::{Map, Value};
 
 /// A type that an option can have.
 pub trait FromValue: Sized {
-    /// What JSON Schema calls it; empty if it may be anything.
+    /// The type's name in JSON Schema; empty for any type.
     const SCHEMA: &'static str;
     /// The value, if it is one of this type.
     fn from_value(value: &Value) -> Option<Self>;

@@ -15,7 +15,7 @@ use crate::messages::{
 const FIRST_ANSWER: Duration = Duration::from_secs(4);
 const LAST_ANSWER: Duration = Duration::from_secs(16);
 
-/// What a session passes to its role.
+/// An event that a session passes to its role.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<I> {
     /// A session has begun, or continues (`resumed`).
@@ -30,7 +30,7 @@ pub enum Event<I> {
 
 /// The program around a role: events go in, frames for the broker come out.
 pub trait Host {
-    /// What the role receives.
+    /// The messages that the role receives.
     type Incoming: Incoming;
     /// Takes the next of what has come, and appends the answers.
     fn handle(&mut self, event: Event<Self::Incoming>, out: &mut Outbox);

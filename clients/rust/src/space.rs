@@ -111,14 +111,14 @@ impl Space {
 
     /// The map that describes this space.
     pub fn to_value(&self) -> Value {
-        // What was written just now can be read.
+        // Bytes written just now can always be read.
         reread(self).unwrap_or_default()
     }
 
     /// A value of this space drawn at random, for agents that may do anything.
     ///
-    /// Unbounded numbers are drawn from -1 to 1 beyond the bound that they have.  What would be
-    /// too large for any message is nil.
+    /// Unbounded numbers are drawn from -1 to 1 beyond the bound that they have.  A value
+    /// too large for any message becomes nil.
     pub fn sample(&self, random: &mut Random) -> Value {
         match self {
             Space::Discrete(space) => {

@@ -62,7 +62,7 @@ impl Dtype {
             .map(|(dtype, ..)| *dtype)
     }
 
-    /// What the protocol calls it.
+    /// Its name in the protocol.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }

@@ -5,7 +5,7 @@ use crate::legal::Legal;
 use crate::messages::{Clock, Fault, Mode, Reason, Spec};
 use crate::value::Value;
 
-/// What [`Transitions::over`] says of a slot.
+/// The state of a slot, in [`Transitions::over`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Over {
     /// The episode continues.
@@ -41,7 +41,7 @@ impl Masks {
     }
 }
 
-/// What the last transition of some slots led to.
+/// The result of the last transition of some slots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transitions {
     /// The slot of each seat that must act, rising.
@@ -65,7 +65,7 @@ pub struct Transitions {
     pub truncated: Vec<u8>,
     /// If asked for: one row for each legal action, row by row.
     pub afterstates: Value,
-    /// What went wrong in the failed slots, in their order.
+    /// The errors of the failed slots, in slot order.
     pub faults: Vec<Fault>,
 }
 
@@ -94,7 +94,7 @@ pub trait VectorEnvironment: Send {
     /// The rules failed.
     fn step(&mut self, slots: &[i32], seats: &[i32], actions: &[i64]) -> Result<(), Failure>;
 
-    /// What the last `start` or `step` of some slots, which are rising, led to.
+    /// Returns the result of the last `start` or `step` of some slots, in rising order.
     ///
     /// # Errors
     /// The rules failed.
@@ -117,7 +117,7 @@ pub struct Rows {
     pub observations: Value,
     /// The legal actions of each.
     pub legal: Masks,
-    /// What each seat earned since its last decision.
+    /// Each seat's reward since its last decision.
     pub rewards: Vec<f64>,
     /// Which rows are the first of their seat in an episode.
     pub starts: Vec<i32>,
@@ -142,7 +142,7 @@ pub struct Ends {
     pub seats: Vec<i32>,
     /// The number of the episode.
     pub episodes: Vec<i64>,
-    /// What each seat earned since its last decision.
+    /// Each seat's reward since its last decision.
     pub rewards: Vec<f64>,
     /// All rewards of the episode.
     pub totals: Vec<f64>,

@@ -91,7 +91,7 @@ pub(crate) enum Token<'a> {
 }
 
 impl Token<'_> {
-    /// What it is, for a person.
+    /// Names the kind of the token in errors.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Token::Nil => "nil",

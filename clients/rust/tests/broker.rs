@@ -78,7 +78,7 @@ fn episodes_are_played() {
         assert_eq!((&one.outcome, one.turns), (&other.outcome, other.turns));
     }
 
-    // What the agents counted is what the broker did.
+    // The agents' count equals the broker's.
     let body = experiment.message(first, Value::Nil).unwrap();
     let decisions: i64 = results
         .iter()

@@ -27,7 +27,7 @@ fn masks(masks: &[u8]) -> Value {
     shaped(&[masks.len(), 1], masks)
 }
 
-/// What a host answers to a message.
+/// Returns a host's answer to a message.
 fn ask<H: Host>(host: &mut H, message: H::Incoming) -> Option<Value> {
     let mut out = Outbox::default();
     let asked = Asked { seq: 1, id: None };
@@ -402,7 +402,7 @@ fn ends() -> Ends {
     }
 }
 
-/// What a player of single matches does with the seeds of `first`.
+/// The actions of a player of single matches with the seeds of `first`.
 fn drawn(before: usize) -> Value {
     let actions = [9, 10].map(|seed| {
         let mut random = Random::new(seed);

@@ -53,7 +53,7 @@ impl<H: Host> Peer<H> {
         self.said()
     }
 
-    /// What is to be sent.
+    /// Takes the messages to be sent.
     fn said(&mut self) -> Vec<Value> {
         let frames = self.out.take();
         frames
@@ -517,7 +517,7 @@ fn an_observation_that_cannot_be_read_costs_its_decision_only() {
     );
     assert!(answers(&said, peer.seq), "{said:?}");
     assert_eq!(text(&peer.ask(step(5, 1)), "type"), "action");
-    // What cannot be read at all names what it answers, too.
+    // The error for an unreadable message names that message, too.
     let said = peer.ask(map_of("step"));
     assert_eq!(text(&said, "code"), "invalid");
     assert!(answers(&said, peer.seq), "{said:?}");

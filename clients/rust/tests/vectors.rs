@@ -56,7 +56,7 @@ type Through = fn(&[u8]) -> Result<Vec<u8>, ProtocolError>;
 
 macro_rules! table {
     ($($direction:literal, $kind:literal => $type:ident),* $(,)?) => {
-        /// What reads the messages of a type in a direction.
+        /// Returns the reader of a type's messages in a direction.
         pub fn through(direction: &str, kind: &str) -> Option<super::Through> {
             match (direction, kind) {
                 $( ($direction, $kind) => {
@@ -99,7 +99,7 @@ fn messages_are_read_and_written_without_loss() {
         let through = table::through(direction, kind).unwrap_or_else(|| panic!("{name}"));
         let written = through(&frame).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(through(&written).as_ref(), Ok(&written), "{name}");
-        // What has its default is not written; all else is, and nothing is made up.
+        // Fields that have their defaults are not written; all others are, and no more.
         let written = reading(&Value::decode(&written).unwrap());
         assert!(within(&written, &vector["json"]), "{name}: {written}");
         if name.ends_with("full") {

@@ -1,6 +1,6 @@
 /**
  * The rules of Othello on a square board: place a disc so that a line of the opponent's lies between it and
- * another of yours; all such lines turn.  Who cannot must pass; when neither can, the game is over.
+ * another of yours; all such lines turn.  A player who cannot must pass; when neither can, the game is over.
  */
 
 import { DovetailError } from "dovetail-client/core";
@@ -9,14 +9,14 @@ const EMPTY = -1;
 
 /** A position.  Squares are numbered row by row from the upper left corner. */
 export class Board {
-  /** Who has a disc on each square: 0, 1, or −1 for an empty square.  Copies share it, since a move replaces it. */
+  /** The owner of each square's disc: 0, 1, or −1 for an empty square.  Copies share it, since a move replaces it. */
   squares: Int8Array;
-  /** Who is to move; 0 begins. */
+  /** The seat to move; 0 begins. */
   mover: 0 | 1 = 0;
   over = false;
   /** The last disc that was placed; null before the first. */
   last: number | null = null;
-  /** What the mover may do, in rising order; the pass alone if there is no move. */
+  /** The mover's legal actions in rising order; the pass alone if there is no move. */
   legal: readonly number[] = [];
 
   constructor(

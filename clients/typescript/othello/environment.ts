@@ -76,14 +76,14 @@ export class Othello implements Environment {
     return { seat, observation: this.observation(seat), legal, reward: reward || 0 };
   }
 
-  /** What a seat sees: own discs first. */
+  /** Return a seat's observation: its own discs first. */
   observation(seat: number): Tensor<Int8Array> {
     const planes = new Int8Array(2 * this.board.pass);
     fill(planes, 0, this.board.squares, seat);
     return new Tensor("int8", [2, this.size, this.size], planes);
   }
 
-  /** What the mover would see after each legal action: int8, shape [actions, 2, size, size]. */
+  /** Return the mover's observation after each legal action: int8, shape [actions, 2, size, size]. */
   afterstates(seat: number): Tensor<Int8Array> {
     const { board, size } = this;
     const { legal, pass } = board;
@@ -181,7 +181,7 @@ export function symmetries(size: number): Required<Symmetry>[] {
       if (way & 1) row = size - 1 - row;
       if (way & 2) column = size - 1 - column;
       if (way & 4) [row, column] = [column, row];
-      // What the symmetric board has on this square comes from there.
+      // This square of the symmetric board is copied from there.
       observation.push(row * size + column);
       actions[row * size + column] = square;
     }
@@ -191,7 +191,7 @@ export function symmetries(size: number): Required<Symmetry>[] {
   return found;
 }
 
-/** What a program offers. */
+/** The environment type that this program offers. */
 export const othello: EnvironmentType = {
   name: "othello",
   description: "Othello (reversi): two seats place discs in turn and turn those in between; most discs win.",

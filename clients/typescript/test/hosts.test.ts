@@ -417,7 +417,7 @@ test("however many requests are in progress, each is done and answered once", as
     asked.map(({ id }) => id),
   );
   assert.equal(heard.filter((each) => each.startsWith("message")).length, asked.length);
-  // What was begun for a broker that has forgotten it is not answered, also if the number comes again.
+  // A request that the broker has forgotten is not answered, even if its number comes again.
   host.handle(toAgent(...asked.map((each) => ({ ...each, id: each.id + 1000 })), welcome(false)));
   host.handle(toAgent({ ...asked[0], id: 1002 }));
   for (let i = 0; i < 10; i++) await soon();

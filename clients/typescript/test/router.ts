@@ -20,7 +20,7 @@ export function packed(frame: Uint8Array): Buffer {
   return Buffer.concat([head, frame]);
 }
 
-/** What a broker's socket says before its first message. */
+/** The bytes that a broker's socket sends before its first message. */
 export const OPENING = Buffer.concat([GREETING, READY]);
 
 export class Router {

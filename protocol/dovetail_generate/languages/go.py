@@ -81,8 +81,7 @@ class _Emitter:
         self.roles: dict[str, set[str]] = {name: set() for name in self.records}
         inner = {part for each in self.records.values() for part in self._parts(each)}
         for record in self.records.values():
-            # What neither travels by itself nor is part of another record is in the body of a
-            # reply.
+            # A record that is neither a message nor a part of one is in the body of a reply.
             free = not record.to_broker + record.to_peer and record.name not in inner
             for part in self._within(record):
                 if record.to_broker or free:

@@ -194,12 +194,12 @@ def _messages(contract: model.Contract) -> Iterator[str]:
     for record in records:
         yield from _record(record, "type")
     common = [each for each in records if set(each.to_peer) == set(model.ROLES)]
-    yield from _union("ToAll", "What every peer receives.", "incoming", common)
+    yield from _union("ToAll", "A message that every peer receives.", "incoming", common)
     for role in ("environment", "agent", "experiment"):
         received = (each for each in records if role in each.to_peer and each not in common)
-        summary = f"What only an {role} receives."
+        summary = f"A message that only an {role} receives."
         if role == "experiment":
-            summary = "What only an experiment or an observer receives."
+            summary = "A message that only an experiment or an observer receives."
         yield from _union(f"To{camel(role)}", summary, "incoming", received)
     yield ""
     yield "requests! {"
@@ -212,7 +212,7 @@ def _messages(contract: model.Contract) -> Iterator[str]:
 
 def _spaces(contract: model.Contract) -> Iterator[str]:
     spaces = [each for each in contract.records if each.module == "spaces"]
-    yield from _union("Space", "What an observation or action can be.", "tagged", spaces)
+    yield from _union("Space", "The space of an observation or action.", "tagged", spaces)
     for record in spaces:
         yield from _record(record, "space")
 

@@ -106,7 +106,7 @@ class _Emitter:
         self.enumerations = (*contract.enumerations, contract.error_codes)
         parts = [each for each in others if each.tag is None]
         named = {name for each in self.records for name in self.names(each)}
-        # What no field names travels in the body of a reply, in either direction.
+        # A record that no field names is in the body of a reply, in either direction.
         loose = [each for each in parts if each.name not in named and each.module == "messages"]
         self.sent = self.closure([*(each for each in others if each.to_broker), *loose])
         self.sent |= {each.name for each in others if each.module == "scenes"}
@@ -255,7 +255,7 @@ class _Emitter:
         self.known.add("Space")
         return [
             "",
-            *_doc("What an observation or action may be."),
+            *_doc("The space of an observation or action."),
             f"export type Space = {' | '.join(names)};",
             *_list(
                 'export const Space: s.Reader<Space> = s.union("space", "invalid", [', names, "]);"
@@ -268,13 +268,13 @@ class _Emitter:
             heard = [each.name for each in self.contract.records if role in each.to_peer]
             said = [each.name for each in self.contract.records if role in each.to_broker]
             name = role.capitalize()
-            lines += ["", f"/** What the broker sends to peers of the role `{role}`. */"]
+            lines += ["", f"/** A message from the broker to peers of the role `{role}`. */"]
             lines += _union(f"export type To{name} = Complete<", heard, ">;")
-            lines += ["", f"/** What peers of the role `{role}` send. */"]
+            lines += ["", f"/** A message from peers of the role `{role}`. */"]
             lines += _union(f"export type From{name} =", said, ";")
             readers += [f'  {role}: s.union("type", "unknown-type", [']
             readers += [f"    {each}," for each in heard] + ["  ]),"]
-        lines += ["", "/** What a peer of each role receives. */", "export interface Heard {"]
+        lines += ["", "/** The messages that each role receives. */", "export interface Heard {"]
         lines += [f"  {role}: To{role.capitalize()};" for role in model.ROLES]
         lines += ["}", "", "/** Reads what a peer of each role receives. */"]
         lines.append("export const readers: { readonly [R in Role]: s.Reader<Heard[R]> } = {")

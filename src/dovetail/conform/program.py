@@ -247,7 +247,7 @@ class Program:
                 message = self._waiting.popleft()
                 if pongs or message["type"] != "pong":
                     return message
-            # What a program said before it ended may still be under way.
+            # Messages that a program sent before it ended may still be in transit.
             gone = self.process.poll()
             now = time.monotonic()
             try:

@@ -27,7 +27,7 @@ Code = Literal[
 
 WORDS: dict[str, dict[str, str]] = {
     "Code": {
-        "": "What an `error` is about.",
+        "": "The code of an `error`.",
         "malformed": "The frame is not one well-formed MessagePack value.",
         "limit": "The frame, or what it asks for, is too large; or the peer asks for too much.",
         "unknown-type": "The frame names no message of this direction.",
@@ -38,7 +38,7 @@ WORDS: dict[str, dict[str, str]] = {
         "named belongs to another.",
         "name-taken": "Another peer uses this name.",
         "wrong-state": "The message does not fit the state of what it is about.",
-        "unknown": "What the message names does not exist.",
+        "unknown": "The message names something that does not exist.",
         "illegal": "The seat may not take this action.",
         "unavailable": "The program that was asked cannot do this, or is gone.",
         "seats": "The run names more or fewer agents than its environment has seats.",

@@ -225,7 +225,7 @@ def _play(programs: Programs) -> None:
     shows.send_signal(signal.SIGINT)
     assert shows.wait(20) == 0
 
-    # What is withdrawn is refused at once, also to programs that are connected.
+    # A withdrawn key is refused at once, also to connected programs.
     assert programs.invited("alice") == alice  # the same file, with another key
     assert hers.wait(60) == 1
     programs.run("arena", "ban", "bob", "--why", "knows too much")

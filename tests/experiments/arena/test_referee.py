@@ -216,7 +216,7 @@ def test_an_agent_paused_for_faults_comes_back_once_it_is_mended(
     while units() < count + 2:
         judge.step()
     assert hers().state == "active"
-    # Who watches sees the names of the table.
+    # Watchers see the names of the table.
     assert "alice/mended" in called
     assert called <= {player.name for player in store.players().values()}
     # Its program was told so, each time that it changed.

@@ -39,7 +39,7 @@ function nameOf(scene, part) {
   return [cell.name || `${cell.kind ?? "square"} ${n + 1}`, ...what].join(", ");
 }
 
-/** What the last actions are called: as the scene says, else by the places they touched. @param {Scene | null | undefined} scene */
+/** The name of the last actions: the scene's, else the places that they touched. @param {Scene | null | undefined} scene */
 export function moved(scene) {
   if (!scene) return "";
   const last = (scene.marks ?? []).filter((mark) => mark.kind === "last");
@@ -196,7 +196,7 @@ function rim(name, texts, share, side) {
 /** How an agent rates a choice: by its probability, else by its value. @param {Considered} choice */
 const weight = (choice) => choice.chance ?? choice.value;
 
-/** What an agent thought of a choice, in few characters. @param {number} worth @param {boolean} chance */
+/** An agent's value of a choice, in few characters. @param {number} worth @param {boolean} chance */
 const brief = (worth, chance) => {
   if (chance) return `${(100 * worth).toFixed(0)} %`;
   return Math.abs(worth) >= 100 ? worth.toFixed(0) : worth.toFixed(2);
@@ -496,7 +496,7 @@ class Pointing {
     return true;
   }
 
-  /** What is near a place on the screen. @param {MouseEvent} event */
+  /** The choice nearest to the pointer. @param {MouseEvent} event */
   near(event) {
     const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(
       this.svg.getScreenCTM()?.inverse(),

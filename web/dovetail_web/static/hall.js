@@ -21,7 +21,7 @@ const ladders = JSON.parse(of("hall").dataset.ladders ?? "[]");
 let at = 0;
 /** Which rows are shown, where not all fit on the screen. */
 let page = 0;
-/** What was heard last. @type {Standing | null} */
+/** The last state that the server sent. @type {Standing | null} */
 let standing = null;
 const boards = wall(of("games"), false);
 const still = matchMedia("(prefers-reduced-motion: reduce)");

@@ -1,6 +1,6 @@
 // The page's one connection; it comes back by itself.
 
-/** What a page says while its connection is lost. */
+/** The notice shown while the connection is lost. */
 export const LOST =
   "The page's server does not answer, so what is shown here may be old. The page connects again by itself; if this lasts, ask the person who runs the server whether it was stopped.";
 

@@ -1,4 +1,4 @@
-// What is connected and played.
+// The page of connected programs and running games.
 import { of } from "./dom.js";
 import { LOST, live } from "./live.js";
 import { table, wall } from "./wall.js";

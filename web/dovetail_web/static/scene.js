@@ -558,8 +558,8 @@ export function drawing(scene, width = LOOKS.picture) {
 }
 
 /**
- * What the columns and the rows are called, each with its middle; nothing if the names of cells are
- * no coordinates.
+ * The names of the columns and of the rows, each with its middle; empty if the names of cells are not
+ * coordinates.
  * @param {Scene} scene @returns {[[number, string][], [number, string][]]}
  */
 export function coordinates(scene) {

@@ -1,4 +1,4 @@
-// What a game's page knows, and how it changes: `update(state, change)`, without the page itself.
+// The state of a game's page and its changes, `update(state, change)`, without the DOM.
 import { above, arrows, moved, parts, turned } from "./board.js";
 import { ending } from "./words.js";
 
@@ -169,7 +169,7 @@ export const drawable = (scene) =>
   Boolean(scene && ((scene.cells ?? []).length || (scene.cards ?? []).length));
 
 /**
- * What is to be seen: a position, its scene as the viewer sees it, and whether the viewer chooses.
+ * The view to draw: a position, its scene as the viewer sees it, and the open choice if it is the viewer's.
  * @param {State} state @param {number} now milliseconds
  */
 export function shown(state, now) {
@@ -194,13 +194,13 @@ export function shown(state, now) {
   };
 }
 
-/** What a seat did, as one reads it. @param {Position} position @param {unknown} action */
+/** A seat's action as text. @param {Position} position @param {unknown} action */
 function called(position, action) {
   const alone = (position.actions ?? []).length === 1 ? moved(position.scene) : "";
   return alone || (typeof action === "object" ? JSON.stringify(action) : String(action));
 }
 
-/** Who did what before a position. @param {State} state @param {Position} position */
+/** The actions that led to a position, by player. @param {State} state @param {Position} position */
 export const did = (state, position) =>
   (position.actions ?? [])
     .map(([seat, action]) => `${name(state, seat)}: ${called(position, action)}`)
@@ -239,7 +239,7 @@ export function end(state, position) {
   };
 }
 
-/** What the bar above the board says. @param {State} state @param {number} now milliseconds @returns {Bar} */
+/** The contents of the bar above the board. @param {State} state @param {number} now milliseconds @returns {Bar} */
 export function bar(state, now) {
   const { position, scene, playing } = shown(state, now);
   const turn = position ? `turn ${position.turn}` : "";
@@ -328,7 +328,7 @@ export const minutes = (seconds) =>
 /** Seconds since a moment of the server's clock. @param {State} state @param {number | undefined} since @param {number} now */
 const since = (state, since, now) => Math.max(0, state.ahead + now / 1000 - (since ?? NaN));
 
-/** What is left for a decision, for a game, and how long the one to act has thought. @param {State} state @param {number} now milliseconds */
+/** The time left for the decision and for the game, and the time that the player to act has used. @param {State} state @param {number} now milliseconds */
 export function clocks(state, now) {
   const position = state.at === null ? state.newest : state.turns.get(state.at);
   const playing = state.at === null && !over(state);
@@ -410,7 +410,7 @@ export function moves(state) {
   return rows;
 }
 
-/** What was thought in the position that is shown, which comes with the next turn; of the newest, what led to it. @param {State} state @param {Position | null} position */
+/** The thoughts in the position shown, which come with the next turn; for the newest position, those that led to it. @param {State} state @param {Position | null} position */
 export function thought(state, position) {
   const next = state.at === null ? undefined : state.turns.get(state.at + 1);
   const here = next && position && next.turn === position.turn + 1 ? next.thoughts?.[0] : undefined;
@@ -445,7 +445,7 @@ export function course(state) {
   return lines;
 }
 
-/** What an agent has proposed for the open decision. @param {State} state */
+/** An agent's proposal for the open decision. @param {State} state */
 export function advice(state) {
   const given = state.advice && state.advice.number === state.mine?.number ? state.advice : null;
   const choice = given ? state.mine?.scene?.choices?.[given.choice ?? -1] : undefined;

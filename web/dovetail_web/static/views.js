@@ -220,7 +220,7 @@ export function showThoughts(state, position, scene, on) {
   of("others").textContent = more > 0 ? `and ${more} more` : "";
 }
 
-/** What people may do besides moving. @param {State} state */
+/** Show the controls that people have besides moving. @param {State} state */
 export function showControls(state) {
   if (!state.chair) return;
   const { can } = state;
@@ -246,7 +246,7 @@ export function showControls(state) {
     /** @type {HTMLAnchorElement} */ (of("next").querySelector("a")).href = state.again;
 }
 
-/** What the agents do that sit here. @param {State} state */
+/** Show the descriptions of the agents in this game. @param {State} state */
 export function showWho(state) {
   const list = document.getElementById("who");
   if (!list) return;

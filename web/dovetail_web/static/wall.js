@@ -22,7 +22,7 @@ export function wall(list, named = true) {
   const shown = new Map();
   /** The newest position of each game, which comes only if it is new. @type {Map<number, Position>} */
   const positions = new Map();
-  /** What the catalogue calls the games. @type {Record<string, string>} */
+  /** The titles of the games in the catalogue. @type {Record<string, string>} */
   const titles = JSON.parse(list.dataset.titles ?? "{}");
   /** @param {string} game */
   const title = (game) => titles[game] ?? titled(game);

@@ -1,4 +1,4 @@
-// What the page says of the end of a game.
+// Sentences about the end of a game.
 
 /** The name of a game, if it gives no better one. @param {string} game */
 export const titled = (game) =>
@@ -21,7 +21,7 @@ const ENDS = {
   "environment-failed": "The program that plays the game failed",
 };
 
-/** Who won, if anyone did. @param {number[] | null | undefined} outcome @param {(seat: number) => string} name */
+/** The winners, if any. @param {number[] | null | undefined} outcome @param {(seat: number) => string} name */
 export function winners(outcome, name) {
   if (!outcome || outcome.length < 2) return { winners: [], text: "" };
   const best = Math.max(...outcome);
@@ -35,7 +35,7 @@ export function winners(outcome, name) {
 }
 
 /**
- * Who won, and how a game ended beside that, without a full stop.
+ * The winners, and how else a game ended, without a full stop.
  * @param {Ending} end @param {(seat: number) => string} name
  * @returns {[{ winners: number[], text: string }, string]}
  */
@@ -53,7 +53,7 @@ export function ending(end, name) {
   return [winners(end.outcome, name), how];
 }
 
-/** Who won a game that is watched, if anyone did, and how it ended beside that. @param {Game} game @param {Position} position @returns {string[]} */
+/** The winners of a watched game, if any, and how else it ended. @param {Game} game @param {Position} position @returns {string[]} */
 export function result(game, position) {
   const end = { ...position, ...game.result, outcome: game.result?.outcome ?? position.outcome };
   const [{ text }, how] = ending(end, (seat) => game.agents[seat] ?? `player ${seat + 1}`);

@@ -8,8 +8,8 @@ const LIMIT = 5000;
 const LISTED = 20;
 
 /**
- * What follows the visitor's code in the worker, so that lines of errors are the visitor's.  The random numbers of a
- * decision (mulberry32) come from one that the agent drew, so the same seeds play the same game.
+ * The worker's code after the visitor's, so that line numbers in errors are the visitor's.  A decision's random numbers
+ * (mulberry32) come from one that the agent drew, so the same seeds play the same game.
  */
 const REST = `
 ;onmessage = async ({ data: { bits, decision } }) => {

@@ -45,7 +45,7 @@ struct Decision {
     const Seat& seat;
     /// For this seat's random choices in this episode; with it the same seeds replay the same.
     Random& random;
-    /// What `random` was made from, for agents with random numbers of their own.
+    /// The seed of `random`, for agents that bring their own generator.
     std::int64_t seed = 0;
     std::int64_t episode = 0;
     /// The number of this decision point within the episode, from 0.
@@ -118,7 +118,7 @@ struct Lookahead {
 /// Gives the episode up: it ends against the seat.
 struct Resign {};
 
-/// What an agent answers to a decision: an action, which may be anything a `Value` can be made from, `Resign`,
+/// An agent's answer to a decision: an action, which may be anything that converts to a `Value`, `Resign`,
 /// or a question.
 class Answer {
 public:
@@ -131,9 +131,9 @@ public:
 
     Value action;
     std::shared_ptr<Lookahead> question;
-    /// What watchers are shown of what the agent thinks; sent only if the decision has `think`.
+    /// The agent's thoughts, for watchers; sent only if the decision has `think`.
     std::optional<Thoughts> thoughts = {};
-    /// What the agent measured since its last answer, such as a loss; their means are in the result of the
+    /// Measurements since the last answer, such as a loss; their means are in the result of the
     /// episode.
     std::vector<std::pair<std::string, double>> measures = {};
     bool resign = false;
@@ -158,9 +158,9 @@ public:
     /// Hears that an episode is over. A seat that never had to decide hears it too.
     virtual void end(const End&) {}
 
-    /// What the agent keeps of a group of so many slots (SPEC.md, Stacked turns): its decisions then come to
-    /// `step_rows` and its ends to `end_rows`, as columns. Without a value they come one by one to `start`,
-    /// `step` and `end`, as in single matches; an agent must act the same in both.
+    /// Returns the agent's memory for a group of this many slots (SPEC.md, Stacked turns). The group's
+    /// decisions then come to `step_rows` and its ends to `end_rows`, as columns. Without a value they come
+    /// one by one to `start`, `step` and `end`, as in single matches; an agent must act the same in both.
     virtual std::any open_group(const Seats&, std::size_t) { return {}; }
     /// The action number of each row.
     virtual std::vector<std::int64_t> step_rows(const Rows&, std::any&) {

@@ -13,10 +13,10 @@
 extern "C" {
 #endif
 
-/** What an agent asks the environment to add to its decisions; to be joined with `|`. */
+/** Additions that an agent wants in its decisions; combine them with `|`. */
 enum { DOVETAIL_WANTS_AFTERSTATES = 1, DOVETAIL_WANTS_TEXT = 2, DOVETAIL_WANTS_SCENE = 4 };
 
-/** What is about to be answered by a method of an agent; it lives until the method returns. */
+/** The call that a method of an agent answers; it lives until the method returns. */
 typedef struct dovetail_call dovetail_call;
 
 /** A tensor inside of an observation; it lives as long as the call. */
@@ -68,13 +68,13 @@ int dovetail_serve_agents(const dovetail_agent_type* types, size_t count, const 
 /** With another number than 0 `dovetail_serve_agents` does not print a line once the broker has answered. */
 void dovetail_quiet(int quiet);
 
-/* What a call is about. Numbers that it has not are 0, texts and bytes null. */
+/* The contents of a call. Missing numbers are 0, missing texts and bytes null. */
 
 int64_t dovetail_match(const dovetail_call* call);
 int64_t dovetail_seat(const dovetail_call* call);
 int64_t dovetail_episode(const dovetail_call* call);
 int64_t dovetail_turn(const dovetail_call* call);
-/** What the seat earned since its last decision. */
+/** The seat's reward since its last decision. */
 double dovetail_reward(const dovetail_call* call);
 /** At the end: all rewards of the seat in the episode. */
 double dovetail_total(const dovetail_call* call);
@@ -98,7 +98,7 @@ const unsigned char* dovetail_afterstates(dovetail_call* call, size_t* size);
 const unsigned char* dovetail_scene(dovetail_call* call, size_t* size);
 const unsigned char* dovetail_parameters(dovetail_call* call, size_t* size);
 const unsigned char* dovetail_spec(dovetail_call* call, size_t* size);
-/** What `message` was sent (MessagePack), or `load` (as `save` told it). */
+/** The body of the `message` (MessagePack), or for `load` the bytes that `save` returned. */
 const unsigned char* dovetail_body(dovetail_call* call, size_t* size);
 
 /* Random numbers of the seat in this episode: the same seeds replay the same. */
@@ -121,8 +121,8 @@ int dovetail_measure(dovetail_call* call, const char* name, double value);
 /** True if anyone watches who may see `dovetail_thoughts`; it must not change the action. */
 int dovetail_think(const dovetail_call* call);
 /**
- * What watchers are shown of what the agent thinks: what each legal action is worth, in their order (`count` may be 0),
- * and a text for a person, which may be null. It is sent only if `dovetail_think`.
+ * Sets the thoughts that watchers see: a value for each legal action, in their order (`count` may be 0), and a text
+ * for people, which may be null. They are sent only if `dovetail_think`.
  */
 int dovetail_thoughts(dovetail_call* call, const double* values, size_t count, const char* text);
 /** To `message`: MessagePack; to `save`: any bytes. */

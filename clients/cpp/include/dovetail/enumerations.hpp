@@ -177,7 +177,7 @@ constexpr void words(DoneReason, Each each) {
     each(DoneReason::failed, "failed");
 }
 
-/// What an `error` is about.
+/// The code of an `error`.
 enum class Code {
     /// The frame is not one well-formed MessagePack value.
     malformed,
@@ -197,7 +197,7 @@ enum class Code {
     name_taken,
     /// The message does not fit the state of what it is about.
     wrong_state,
-    /// What the message names does not exist.
+    /// The message names something that does not exist.
     unknown,
     /// The seat may not take this action.
     illegal,

@@ -35,8 +35,8 @@ public:
     Environment& operator=(const Environment&) = delete;
     virtual ~Environment() = default;
 
-    /// What seats can expect; called once, before any episode. Throw Error if the configuration makes no
-    /// game.
+    /// Returns the spec of the game; called once, before any episode. Throw Error if the configuration is
+    /// invalid.
     virtual Spec init() = 0;
     /// Begins an episode, dropping one in progress.
     virtual Turn start(std::int64_t seed) = 0;

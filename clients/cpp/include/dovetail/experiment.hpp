@@ -21,7 +21,7 @@ using messages::Progress;
 using messages::SeatResult;
 using messages::WatchedTurn;
 
-/// What an experiment hears unasked.
+/// An event that the broker sends an experiment unasked.
 using Event = std::variant<Episode, Progress, Done, WatchedTurn>;
 
 class Experiment;
@@ -37,7 +37,7 @@ struct RunState;
 /// Leaving the loop early cancels the run; `next` and `wait` leave that to you.
 class Run {
 public:
-    /// What the broker calls it.
+    /// The broker's number for this run.
     std::int64_t number() const;
     /// The next result, waiting for it; interrupted ones have `scored` false. Nothing once all are told.
     /// Throws Error if the run failed or was ended by others, Lost if the broker is gone.
@@ -120,7 +120,7 @@ public:
 
     /// The name that the broker knows it by.
     const std::string& name() const;
-    /// What is connected; the form is SPEC.md's.
+    /// Returns the environments, agents and runs at the broker, in SPEC.md's form.
     Map catalogue();
     /// Waits until the named environments and agents are offered. Throws Error if they are not after
     /// `timeout` seconds.
@@ -154,7 +154,7 @@ public:
     void poll(double timeout);
     /// Is told of every event in the order of arrival, of each result once; it may make requests itself.
     void listen(std::function<void(const Event&)> listener);
-    /// What the broker complained of without being asked, in one line each.
+    /// The broker's unsolicited errors, one line each.
     const std::vector<std::string>& problems() const;
     /// Says `bye`.
     void close();

@@ -16,7 +16,7 @@ namespace dovetail {
 
 using messages::Offer;
 
-/// What can be served.
+/// The environments or agents that a program serves.
 class Host {
 public:
     Host() = default;
@@ -24,7 +24,7 @@ public:
     Host& operator=(const Host&) = delete;
     virtual ~Host() = default;
     virtual Role role() const = 0;
-    /// What others can ask for.
+    /// The types on offer.
     virtual std::vector<Offer> offers() const = 0;
     /// Takes a message; appends the answers to `out`.
     virtual void handle(messages::Incoming message, std::vector<Frame>& out) = 0;

@@ -25,7 +25,7 @@ struct Option {
     bool any = false;
 };
 
-/// What can be set, with its defaults.
+/// The options of a type, with their defaults.
 class Options {
 public:
     Options() = default;

@@ -15,7 +15,7 @@ using messages::Clock;
 using messages::Fault;
 using messages::Spec;
 
-/// What `Transitions::over` says of a slot.
+/// The state of a slot, in `Transitions::over`.
 enum class Over : std::uint8_t { continues, terminated, truncated, failed };
 
 /// A bit mask of legal actions in each row.
@@ -31,7 +31,7 @@ struct Masks {
     std::vector<std::int64_t> actions(std::size_t row) const;
 };
 
-/// What the last transition of some slots led to.
+/// The result of the last transition of some slots.
 struct Transitions {
     /// The slot of each seat that must act, rising.
     std::vector<std::int32_t> rows = {};
@@ -53,7 +53,7 @@ struct Transitions {
     std::vector<std::uint8_t> truncated = {};
     /// If asked for: one row for each legal action, row by row.
     Value afterstates = {};
-    /// What went wrong in the failed slots, in their order.
+    /// The errors of the failed slots, in slot order.
     std::vector<Fault> faults = {};
 };
 
@@ -67,7 +67,7 @@ public:
     VectorEnvironment& operator=(const VectorEnvironment&) = delete;
     virtual ~VectorEnvironment() = default;
 
-    /// What seats can expect; called once, before anything else.
+    /// Returns the spec of the game; called once, before anything else.
     virtual Spec init() = 0;
     /// Begins an episode in each of some slots, which are rising, dropping those in progress there.
     virtual void start(const std::vector<std::int32_t>& slots, const std::vector<std::uint64_t>& seeds) = 0;
@@ -75,7 +75,7 @@ public:
     /// masks.
     virtual void step(const std::vector<std::int32_t>& slots, const std::vector<std::int32_t>& seats,
                       const std::vector<std::int64_t>& actions) = 0;
-    /// What the last `start` or `step` of some slots, which are rising, led to.
+    /// Returns the result of the last `start` or `step` of some slots, in rising order.
     virtual Transitions transitions(const std::vector<std::int32_t>& slots, bool afterstates) = 0;
     /// The group is over.
     virtual void cleanup() {}
@@ -90,7 +90,7 @@ struct Rows {
     /// A tensor [rows, ...], or a list of one value per row.
     Value observations = {};
     Masks legal = {};
-    /// What each seat earned since its last decision.
+    /// Each seat's reward since its last decision.
     std::vector<double> rewards = {};
     /// Which rows are the first of their seat in an episode.
     std::vector<std::int32_t> starts = {};
@@ -110,7 +110,7 @@ struct Ends {
     std::vector<std::int32_t> slots = {};
     std::vector<std::int32_t> seats = {};
     std::vector<std::int64_t> episodes = {};
-    /// What each seat earned since its last decision.
+    /// Each seat's reward since its last decision.
     std::vector<double> rewards = {};
     /// The returns.
     std::vector<double> totals = {};

@@ -13,7 +13,7 @@ struct Conformer {
     reward: f64,
     spec: Option<Spec>,
     last: Value,
-    /// What it answers once it has looked ahead.
+    /// The answer once it has looked ahead.
     found: Option<Value>,
 }
 

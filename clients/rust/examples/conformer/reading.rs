@@ -24,7 +24,7 @@ pub fn reading(value: &Value) -> Json {
     }
 }
 
-/// What a JSON reading stands for.
+/// Converts a JSON reading to the value that it stands for.
 pub fn unread(json: &Json) -> Result<Value, String> {
     Ok(match json {
         Json::Null => Value::Nil,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// The version of the protocol that this library speaks.
 pub const VERSION: i64 = 1;
 
-/// What an `error` is about.
+/// The code of an `error`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Code {
@@ -36,7 +36,7 @@ pub enum Code {
     NameTaken,
     /// The message does not fit the state of what it is about.
     WrongState,
-    /// What the message names does not exist.
+    /// The message names something that does not exist.
     Unknown,
     /// The seat may not take this action.
     Illegal,
@@ -2031,7 +2031,7 @@ record! { WatchedTurn "type" = "turn";
     running "running" = Default::default(),
 }
 
-/// What every peer receives.
+/// A message that every peer receives.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)] // a message is taken apart where it is read
@@ -2056,7 +2056,7 @@ incoming! { ToAll;
     Bye(Bye),
 }
 
-/// What only an environment receives.
+/// A message that only an environment receives.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)] // a message is taken apart where it is read
@@ -2089,7 +2089,7 @@ incoming! { ToEnvironment;
     Steps(EnvironmentSteps),
 }
 
-/// What only an agent receives.
+/// A message that only an agent receives.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)] // a message is taken apart where it is read
@@ -2139,7 +2139,7 @@ incoming! { ToAgent;
     Cleanup(Cleanup),
 }
 
-/// What only an experiment or an observer receives.
+/// A message that only an experiment or an observer receives.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)] // a message is taken apart where it is read

@@ -6,7 +6,7 @@ use crate::field::{record, tagged};
 use crate::space::Bound;
 use std::collections::BTreeMap;
 
-/// What an observation or action can be.
+/// The space of an observation or action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Space {
     /// The integers `start` .. `start + n - 1`.

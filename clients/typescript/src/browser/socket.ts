@@ -6,7 +6,7 @@
 import { DovetailError } from "../core/index.js";
 import type { Connection, Ears } from "../peer/link.js";
 
-/** What the broker speaks over a WebSocket (SPEC.md, S3.10). */
+/** The broker's WebSocket subprotocol (SPEC.md, S3.10). */
 const SUBPROTOCOL = "dovetail.1";
 /** Milliseconds before the second attempt to connect; they double with each that fails. */
 const FIRST_DELAY = 50;

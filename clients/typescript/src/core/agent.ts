@@ -1,5 +1,5 @@
 /**
- * What a player or learner implements.  It knows no game, socket or broker.
+ * The interface of a player or learner.  It knows nothing of games, sockets or brokers.
  * @module
  */
 
@@ -50,10 +50,10 @@ export class Decision {
   readonly seed: Int;
   /** Action numbers in rising order; null if every action of the space is legal. */
   readonly legal: number[] | null;
-  /** What watchers are shown of what the agent thinks, if it sets them; sent only if `think`. */
+  /** The agent's thoughts for watchers, if it sets them; sent only if `think`. */
   thoughts: m.Thoughts | null = null;
   /**
-   * What the agent measured since its last answer, such as a loss, if it sets them; their means are in the result
+   * Measurements since the last answer, such as a loss, if the agent sets them; their means are in the result
    * of the episode.
    */
   measures: Record<string, number> | null = null;
@@ -122,15 +122,15 @@ export interface Agent {
   cleanup?(): Awaitable<void>;
 }
 
-/** What a program offers: how agents of a type are described and made. */
+/** An agent type that a program offers: its description and its factory. */
 export interface AgentType {
-  /** What runs and others call it. */
+  /** Its name in runs and in the catalogue. */
   readonly name: string;
   /** One sentence for a person. */
   readonly description?: string;
   /** Its options with their defaults. */
   readonly parameters?: Options;
-  /** What the environment is to add to each decision. */
+  /** Additions that the agent wants in each decision. */
   readonly wants?: readonly Want[];
   /** Episodes that one instance plays at once, 1 if absent; 0 means any number. */
   readonly capacity?: number;

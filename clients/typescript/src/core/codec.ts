@@ -9,7 +9,7 @@ import * as m from "./messages.js";
 import type { Heard, Role } from "./messages.js";
 import type { Reader } from "./schema.js";
 
-/** What is read unless told otherwise. */
+/** The default limits. */
 export const LIMITS = m.Limits.complete({});
 
 /**
@@ -28,7 +28,7 @@ export function decode(frame: Uint8Array, limits: m.Limits = LIMITS): unknown {
   return readFrame(frame, readAny, limits);
 }
 
-/** What an `error` is about. */
+/** The code of an `error`. */
 export type About = Omit<m.Error, "type" | "code" | "message">;
 
 /** Return the frame of an `error`. */

@@ -102,7 +102,7 @@ function invalid(wanted: string): ProtocolError {
   return new ProtocolError("invalid", `expected ${wanted}, got ${kind()}`);
 }
 
-/** What the next value is. */
+/** Name the kind of the next value. */
 function kind(): string {
   const byte = bytes[at];
   if (isInteger()) return "an integer";

@@ -1,5 +1,5 @@
 /**
- * What a game implements.  It knows no agent, socket or broker.
+ * The interface of a game.  It knows nothing of agents, sockets or brokers.
  * @module
  */
 
@@ -9,7 +9,7 @@ import type * as m from "./messages.js";
 import type { Options } from "./options.js";
 import type { Int } from "./values.js";
 
-/** What seats can expect of an environment; the host adds the match. */
+/** The spec of an environment; the host adds the match. */
 export type Spec = Omit<m.Spec, "type" | "match">;
 
 /** A transition; the host adds its number, its episode and what is wanted. */
@@ -47,9 +47,9 @@ export interface Environment {
   cleanup?(): Awaitable<void>;
 }
 
-/** What a program offers: how environments of a type are described and made. */
+/** An environment type that a program offers: its description and its factory. */
 export interface EnvironmentType {
-  /** What runs and others call it. */
+  /** Its name in runs and in the catalogue. */
   readonly name: string;
   /** One sentence for a person. */
   readonly description?: string;

@@ -25,7 +25,7 @@ class Match {
   seats = 1;
   episode: Int | null = null;
   wants: readonly (readonly m.Want[])[] = [];
-  /** What watchers are shown of every turn, and of the next one. */
+  /** The parts that watchers want of every turn, and of the next one. */
   always: Shown = { text: false, scene: false };
   next = this.always;
   /** The number of the present turn; null before the first and after the last. */

@@ -1,5 +1,5 @@
 /**
- * What goes wrong.
+ * Errors.
  * @module
  */
 

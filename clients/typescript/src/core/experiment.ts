@@ -13,7 +13,7 @@ import type { Int } from "./values.js";
 
 const TURNS_KEPT = 100_000;
 
-/** What an experiment needs of its connection. */
+/** The connection of an experiment. */
 export interface Connection {
   /** Send frames to the broker as one message. */
   send(frames: Uint8Array[]): void;
@@ -25,10 +25,10 @@ export interface Connection {
 export type Request = WithoutId<Extract<m.FromExperiment, { id: Int }>> & Pick<Limited, "signal">;
 type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
 
-/** What a run may be asked for, besides environment and agents. */
+/** Options of a run, besides environment and agents. */
 export type RunOptions = Omit<m.Run, "type" | "id" | "environment" | "agents">;
 
-/** What an agent may be made with, besides its type. */
+/** Options of a new agent, besides its type. */
 export type CreateOptions = Omit<m.ExperimentCreate, "type" | "id" | "agent"> & Limited;
 
 /** How long a request may take, and what gives it up. */
@@ -39,7 +39,7 @@ export interface Limited {
   signal?: AbortSignal;
 }
 
-/** What the broker tells of runs without being asked. */
+/** An event of a run that the broker sends unasked. */
 export type ExperimentEvent = Episode | Progress | Done | WatchedTurn;
 
 /** The body of the reply to `catalogue`. */
@@ -115,7 +115,7 @@ export class Run implements AsyncIterable<Episode> {
   progress: Progress;
   /** How the run ended, once it has. */
   done: Done | null = null;
-  /** What went wrong, in one line each. */
+  /** Errors of the run, one line each. */
   readonly problems: string[] = [];
   readonly #results = new Stream<Episode>();
   #askedFor = "";

@@ -1,5 +1,5 @@
 /**
- * What the hosts of agents and of environments have in common: calling what a user wrote, which may answer
+ * The base of the hosts of agents and of environments: it calls the user's code, which may answer
  * at once or with a promise.
  * @module
  */
@@ -17,7 +17,7 @@ export type Awaitable<T> = T | PromiseLike<T>;
 /** Messages in, frames out; what takes longer comes out later. */
 export interface Host<R extends Role = Role> {
   readonly role: R;
-  /** What others can ask for. */
+  /** The types on offer. */
   offers(): Offer[];
   /** Take messages in order; return the frames that answer them. */
   handle(messages: readonly Heard[R][]): Uint8Array[];
@@ -97,7 +97,7 @@ interface Call<T> {
   /** True if later calls wait for this one; true if absent. */
   readonly alone?: boolean;
   readonly work: () => Awaitable<T>;
-  /** Whose call of what it is, for a person. */
+  /** The name of the call in errors. */
   readonly where: string;
   /** The number of the frame that asks; absent if a failure is not reported to the broker. */
   readonly seq?: number;
@@ -113,7 +113,7 @@ interface Call<T> {
   readonly settled?: (error?: unknown) => void;
 }
 
-/** What hosts of agents and of environments do alike. */
+/** The base of the hosts of agents and of environments. */
 export abstract class BaseHost<R extends "agent" | "environment"> implements Host<R> {
   abstract readonly role: R;
   later: (frames: Uint8Array[]) => void = () => {};
@@ -167,7 +167,7 @@ export abstract class BaseHost<R extends "agent" | "environment"> implements Hos
         say(frame, out);
       },
       (error, out) => {
-        // What the end of the episode or of the session broke off is not a mistake.
+        // A call that the end of the episode or of the session cut short is not a mistake.
         if (gone() && error instanceof DovetailError) return;
         const frame = this.#refusal(call, error);
         if (gone()) return;

@@ -1,5 +1,5 @@
 /**
- * What has arrived in this session, and what answered it: the rule for repeats.
+ * The frames of this session and their answers: the rule for repeats.
  * @module
  */
 

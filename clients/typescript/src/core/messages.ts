@@ -125,7 +125,7 @@ export type DoneReason =
   | "failed";
 export const DoneReason = s.oneOf<DoneReason>("finished", "drained", "cancelled", "failed");
 
-/** What an `error` is about. */
+/** The code of an `error`. */
 export type Code =
   /** The frame is not one well-formed MessagePack value. */
   | "malformed"
@@ -145,7 +145,7 @@ export type Code =
   | "name-taken"
   /** The message does not fit the state of what it is about. */
   | "wrong-state"
-  /** What the message names does not exist. */
+  /** The message names something that does not exist. */
   | "unknown"
   /** The seat may not take this action. */
   | "illegal"
@@ -288,7 +288,7 @@ export const Sequence = kind<Sequence>("Sequence", {
   min_length: s.optional(s.within(0), 0),
 });
 
-/** What an observation or action may be. */
+/** The space of an observation or action. */
 export type Space = Discrete | Box | MultiDiscrete | MultiBinary | Text | Tuple | Dict | Sequence;
 export const Space: s.Reader<Space> = s.union("space", "invalid", [
   Discrete,
@@ -2227,7 +2227,7 @@ export interface Scene {
   palette?: Record<string, string[]>;
 }
 
-/** What the broker sends to peers of the role `environment`. */
+/** A message from the broker to peers of the role `environment`. */
 export type ToEnvironment = Complete<
   | Welcome
   | Ping
@@ -2243,10 +2243,10 @@ export type ToEnvironment = Complete<
   | EnvironmentSteps
 >;
 
-/** What peers of the role `environment` send. */
+/** A message from peers of the role `environment`. */
 export type FromEnvironment = Hello | Ping | Pong | Error | Bye | Reply | Spec | Turns | Turn;
 
-/** What the broker sends to peers of the role `agent`. */
+/** A message from the broker to peers of the role `agent`. */
 export type ToAgent = Complete<
   | Welcome
   | Ping
@@ -2268,15 +2268,15 @@ export type ToAgent = Complete<
   | Cleanup
 >;
 
-/** What peers of the role `agent` send. */
+/** A message from peers of the role `agent`. */
 export type FromAgent = Hello | Ping | Pong | Error | Bye | Reply | Actions | Action | AgentLookahead | Saved;
 
-/** What the broker sends to peers of the role `experiment`. */
+/** A message from the broker to peers of the role `experiment`. */
 export type ToExperiment = Complete<
   Welcome | Ping | Pong | Error | Bye | Reply | Saved | Episode | Episodes | Progress | Done | WatchedTurn
 >;
 
-/** What peers of the role `experiment` send. */
+/** A message from peers of the role `experiment`. */
 export type FromExperiment =
   | Hello
   | Ping
@@ -2297,15 +2297,15 @@ export type FromExperiment =
   | ExperimentCreate
   | ExperimentMessage;
 
-/** What the broker sends to peers of the role `observer`. */
+/** A message from the broker to peers of the role `observer`. */
 export type ToObserver = Complete<
   Welcome | Ping | Pong | Error | Bye | Reply | Saved | Episode | Episodes | Progress | Done | WatchedTurn
 >;
 
-/** What peers of the role `observer` send. */
+/** A message from peers of the role `observer`. */
 export type FromObserver = Hello | Ping | Pong | Error | Bye | Catalogue | Watch;
 
-/** What a peer of each role receives. */
+/** The messages that each role receives. */
 export interface Heard {
   environment: ToEnvironment;
   agent: ToAgent;

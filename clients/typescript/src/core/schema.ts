@@ -116,7 +116,7 @@ export function oneOf<T extends string>(...names: readonly T[]): Reader<T> {
   };
 }
 
-/** What the first reader that accepts it makes of a value. */
+/** Read with the first reader, or if that rejects the value, with the second. */
 export function either<A, B>(first: Reader<A>, second: Reader<B>): Reader<A | B> {
   return () => {
     const start = d.mark();
@@ -145,7 +145,7 @@ export const bound: Reader<Bound> = () => (d.isArray() ? bounds() : number());
 const bounds = array(bound);
 
 /**
- * What is received: every field is there, those that were left out with their defaults.  Spaces and values that are
+ * A received message: every field is there, omitted ones with their defaults.  Spaces and values that are
  * not opened stay as they are.
  */
 export type Complete<T> = 0 extends 1 & T

@@ -12,7 +12,7 @@ import { seqOf } from "./inbox.js";
 import { VERSION } from "./messages.js";
 import type { Error as Failure, Heard, Hello, Pong, Role, Welcome } from "./messages.js";
 
-/** What a peer says of itself besides its role, at first and again after a reconnection. */
+/** A peer's `hello` without its role, sent at first and again after a reconnection. */
 export type Identity = Omit<Hello, "type" | "version" | "role" | "resume" | "seen">;
 
 /** Errors in answer to `hello` that saying it again does not mend. */
@@ -25,7 +25,7 @@ const UNREADABLE = new Set(["invalid", "malformed", "limit"]);
 const FIRST_ANSWER = 4;
 const LAST_ANSWER = 16;
 
-/** What some frames resulted in. */
+/** The result of taking some frames. */
 export interface Received<R extends Role> {
   /** For the role, in order; a `welcome` among them. */
   readonly messages: Heard[R][];

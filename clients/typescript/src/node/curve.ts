@@ -33,7 +33,7 @@ export class Curve {
   readonly #server: Uint8Array;
   /** The broker's short-term key, which it chose for this connection. */
   #theirs: Uint8Array = new Uint8Array();
-  /** What both short-term keys agree upon. */
+  /** The secret shared by both short-term keys. */
   #shared: Uint8Array = new Uint8Array();
   #nonce = 0n;
   /** The highest number that the broker has used; a lower one is a message played again. */

@@ -131,7 +131,7 @@ export class Dealer implements Connection {
       this.#met = true;
       this.send([this.ears.greet()]);
     }
-    // What came before an error counts: often it says why the broker ends the connection.
+    // Deliver the frames before the error: they often say why the broker closes the connection.
     if (frames.length) this.ears.heard(frames);
     if (failure && socket === this.#socket) this.#fail(socket, failure);
   }

@@ -31,7 +31,7 @@ export class Mismatch extends WireError {}
 /** The broker refuses this program's key. */
 export class Denied extends WireError {}
 
-/** What a broker says of a key that it does not know: the status of ZAP (https://rfc.zeromq.org/spec/27/). */
+/** The broker's status for an unknown key (ZAP, https://rfc.zeromq.org/spec/27/). */
 const DENIED = "400";
 
 /** Return arrays of bytes as one. */
@@ -81,7 +81,7 @@ function property(name: string, value: string): Uint8Array {
   return joined(new Uint8Array([name.length]), utf8.encode(name), length, utf8.encode(value));
 }
 
-/** What a DEALER says of itself; without an identity, as a broker tells programs apart by their sessions. */
+/** A DEALER's metadata; without an identity, since a broker tells programs apart by their sessions. */
 const METADATA = joined(property("Socket-Type", "DEALER"), property("Identity", ""));
 
 /** The DEALER's side of one connection. */

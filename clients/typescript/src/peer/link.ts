@@ -1,7 +1,7 @@
 /**
  * A peer's link to a broker: a connection around a `Session`, for Node and for browsers.
  *
- * What arrives together is read together, and what is to say is sent together.
+ * Frames that arrive together are read together, and answers are sent together.
  * @module
  */
 
@@ -15,7 +15,7 @@ const LINGER = 500;
 
 const clock = (): number => performance.now() / 1000;
 
-/** What a connection tells its link. */
+/** The callbacks of a connection to its link. */
 export interface Ears {
   /** There is a new connection; what is returned is sent first. */
   greet(): Uint8Array;
@@ -34,7 +34,7 @@ export interface Connection {
   /**
    * Send frames together; without a connection they are dropped.
    *
-   * What is lost with a connection is said again after the next `hello` (SPEC.md, Delivery).
+   * Frames lost with a connection are sent again after the next `hello` (SPEC.md, Delivery).
    */
   send(frames: readonly Uint8Array[]): void;
   /** Disconnect, once the broker has taken all that was sent, or after so many milliseconds. */
@@ -44,7 +44,7 @@ export interface Connection {
 /** The way to a broker. */
 export interface Transport {
   readonly address: string;
-  /** What to do if no broker answers there. */
+  /** Advice for the user if no broker answers there. */
   readonly remedy: string;
   /**
    * Return a connection that is not open yet.
@@ -53,7 +53,7 @@ export interface Transport {
   connect(ears: Ears): Connection;
 }
 
-/** What a link tells its role. */
+/** The callbacks of a link to its role. */
 export interface Listener<R extends Role> {
   /** Messages came; what is returned is sent. */
   handle(messages: readonly Heard[R][]): Uint8Array[];
@@ -61,7 +61,7 @@ export interface Listener<R extends Role> {
   closed(error: Error | null): void;
 }
 
-/** What a link does while the broker is silent. */
+/** The limits on a broker's silence. */
 export interface Patience {
   /** Seconds to wait for the broker's first answer. */
   readonly wait: number;

@@ -14,7 +14,7 @@ export const SOFTWARE = "dovetail-typescript 0.2.0";
 /** Seconds of the broker's silence after which an experiment gives up. */
 const GIVE_UP = 60;
 
-/** Who connects, and for how long it waits. */
+/** Options of a connecting program, with its timeouts. */
 export interface PeerOptions {
   /** The broker's access token. */
   token?: string | null;
@@ -42,7 +42,7 @@ export interface ServingOptions extends PeerOptions {
   signal?: AbortSignal;
 }
 
-/** What a program serves: agent types, one agent that it is itself, or environment types. */
+/** The offers of a program: agent types, a single agent (the program itself), or environment types. */
 export type Served =
   | { agents: readonly AgentType[] }
   | { agent: AgentType; parameters?: Record<string, unknown>; seed?: Int }
@@ -124,7 +124,7 @@ export function answer<R extends Role>(
   });
 }
 
-/** What the broker refuses without being asked is a mistake in the program, which would stay hidden otherwise. */
+/** Report an unsolicited error of the broker: a mistake in the program that would stay hidden otherwise. */
 function refused(message: Heard[Role], problem: (line: string) => void): void {
   if (message.type !== "error" || message.id !== null) return;
   problem(`the broker refuses (${message.code}): ${message.message}`);

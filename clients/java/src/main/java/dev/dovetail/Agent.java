@@ -3,7 +3,7 @@ package dev.dovetail;
 import dev.dovetail.Message.End;
 
 /**
- * What a player or learner implements. It knows no game, socket or broker.
+ * A player or learner. It knows nothing of games, sockets or brokers.
  *
  * <p>One instance may hold several seats at once, of one episode or of as many as its type's capacity says. All
  * calls come from one thread.

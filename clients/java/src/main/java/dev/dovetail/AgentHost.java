@@ -248,7 +248,7 @@ final class AgentHost extends Host {
         return instances.getOrDefault(instance, single);
     }
 
-    /** Whose agent it is, for a person. */
+    /** Names the agent in errors. */
     private String name(long instance) {
         Player player = find(instance);
         return player == null ? "the agent" : player.name;

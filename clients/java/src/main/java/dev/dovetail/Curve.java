@@ -27,7 +27,7 @@ final class Curve {
     private final byte[] server;
     private final byte[] shortOwn = new byte[KEY];
     private final byte[] shortSecret = new byte[KEY];
-    /** What both short-term keys agree upon; null until the broker has said its own. */
+    /** The secret shared by both short-term keys; null until the broker has sent its own. */
     private byte[] shared;
     private long nonce;
     /** The highest number that the broker has used; a lower one is a message played again. */

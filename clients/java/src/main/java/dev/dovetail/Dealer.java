@@ -45,7 +45,7 @@ final class Dealer {
     private final Supplier<byte[]> hello;
     private final Selector selector;
     private final ByteBuffer in = ByteBuffer.allocateDirect(1 << 16);
-    /** What is to be written, between position and limit. */
+    /** The bytes to be written, between position and limit. */
     private ByteBuffer out = ByteBuffer.allocateDirect(1 << 16).limit(0);
     private final List<byte[]> answers = new ArrayList<>();
     private List<byte[]> frames = new ArrayList<>();
@@ -249,7 +249,7 @@ final class Dealer {
         boolean before = wire.ready();
         in.flip();
         try {
-            // What came before an error counts: often it says why the broker ends the connection.
+            // Deliver the frames before the error: they often say why the broker closes the connection.
             wire.feed(in, frames, answers);
         } finally {
             in.compact();

@@ -6,7 +6,7 @@ import dev.dovetail.Message.Mode;
 import java.util.random.RandomGenerator;
 
 /**
- * What one seat must decide in one turn.
+ * A decision that one seat owes in one turn.
  *
  * @param seat the seat that must act, and its match
  * @param mode in {@code EVALUATE} an agent must not change

@@ -26,7 +26,7 @@ import org.msgpack.core.buffer.ArrayBufferInput;
  */
 public final class Decoder {
     private static final byte[] NOTHING = {};
-    /** What a tensor's payload may hold: an array with an array of lengths in it. */
+    /** The limits of a tensor's payload: an array with an array of lengths in it. */
     private static final Limits INSIDE = Limits.of().withFrame(Long.MAX_VALUE).withDepth(2).withElements(64);
 
     /** Strict: MessagePack of old did not tell text and binary apart, and the library reads either for both. */

@@ -4,7 +4,8 @@ import dev.dovetail.Message.Spec;
 import dev.dovetail.Message.Turn;
 
 /**
- * What a game implements, made for one match. It knows no agent, socket or broker. All calls come from one thread.
+ * The rules of a game, made for one match. They know nothing of agents, sockets or brokers. All calls come from one
+ * thread.
  *
  * <p>Tensors that were handed out must not be changed afterwards.
  */

@@ -26,12 +26,12 @@ import java.util.function.Supplier;
 final class EnvironmentHost extends Host {
     /** An environment made for a match, and its episode in progress. */
     private static final class Place {
-        /** What it is called in errors. */
+        /** Its name in errors. */
         final String name;
 
         final Environment environment;
         int seats;
-        /** What the last episode was begun with; null before the first. */
+        /** The start of the current or last episode; null before the first. */
         EnvironmentStart start;
         /** True if watchers are shown the text of every turn, and its scene. */
         boolean texts;

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.TreeMap;
 
 /**
- * What arrived in this session, and what it was answered with. A frame that comes again is answered as before if it was
+ * The frames of this session and their answers. A frame that comes again is answered as before if it was
  * answered, and ignored if not: the rule of SPEC.md, Delivery.
  */
 final class Inbox {

@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** What would follow from lines of actions, played on forks of an episode. */
+/** Plays lines of actions on forks of an episode, to look ahead. */
 final class Lines {
     private final Environment root;
     private final int seat;

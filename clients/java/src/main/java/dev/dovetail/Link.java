@@ -23,11 +23,11 @@ final class Link implements AutoCloseable {
     private final Dealer dealer;
     private final ReentrantLock lock = new ReentrantLock();
     private boolean closed;
-    /** What was taken in and not asked for yet. */
+    /** Messages received but not yet requested. */
     private List<Message> waiting = new ArrayList<>();
     /** How often a session had been lost when messages were handed out last. */
     private int lost;
-    /** What went wrong while the program did something else. */
+    /** A failure that happened while the program did something else. */
     private DovetailException failure;
 
     /** Seconds of the broker's silence after which {@link #receive} gives up. */

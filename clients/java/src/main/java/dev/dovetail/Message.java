@@ -272,7 +272,7 @@ public sealed interface Message extends Encodable {
         }
     }
 
-    /** What an {@code error} is about. */
+    /** The code of an {@code error}. */
     enum Code implements Encodable {
         /** The frame is not one well-formed MessagePack value. */
         MALFORMED("malformed"),
@@ -292,7 +292,7 @@ public sealed interface Message extends Encodable {
         NAME_TAKEN("name-taken"),
         /** The message does not fit the state of what it is about. */
         WRONG_STATE("wrong-state"),
-        /** What the message names does not exist. */
+        /** The message names something that does not exist. */
         UNKNOWN("unknown"),
         /** The seat may not take this action. */
         ILLEGAL("illegal"),

@@ -7,7 +7,7 @@ import dev.dovetail.Message.Role;
 public class ProtocolException extends DovetailException {
     private static final long serialVersionUID = 1L;
 
-    /** What the contract calls this. */
+    /** The code in the contract. */
     private final Code code;
 
     /** Where in the message it is, as far as known; empty for the message as a whole. */

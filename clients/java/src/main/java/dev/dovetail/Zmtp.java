@@ -50,9 +50,9 @@ final class Zmtp {
     /** Bytes that are allocated for a frame before they have come. */
     private static final int STEP = 1 << 20;
 
-    /** What a broker says of a key that it does not know: the status of ZAP (RFC 27). */
+    /** The broker's status for an unknown key (ZAP, RFC 27). */
     private static final String DENIED = "400";
-    /** What a DEALER says of itself; without an identity, as a broker tells programs apart by their sessions. */
+    /** A DEALER's metadata; without an identity, since a broker tells programs apart by their sessions. */
     private static final byte[] METADATA = bytes("\13Socket-Type\0\0\0\6DEALER\10Identity\0\0\0\0");
 
     /** The encryption; null for none. */
@@ -61,7 +61,7 @@ final class Zmtp {
     private boolean ready;
     /** The flags of a frame of which a part has come. */
     private int flags;
-    /** What has come of it, how much that is, and how long it will be; null between frames. */
+    /** The bytes received so far, their number, and the full length; null between frames. */
     private byte[] partial;
     private int got;
     private int length;

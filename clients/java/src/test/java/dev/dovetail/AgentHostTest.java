@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** What comes twice is answered twice and done once. */
+/** A message that comes twice is answered twice and acted on once. */
 class AgentHostTest {
     private final List<String> heard = new ArrayList<>();
 

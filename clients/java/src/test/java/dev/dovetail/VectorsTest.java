@@ -61,7 +61,7 @@ class VectorsTest {
         return new Decoder().decode(new Encoder().encode(message));
     }
 
-    /** What each of the messages' records makes of a frame that a peer sends, if it reads it. */
+    /** Decodes a peer's frame with every record that accepts it. */
     private static List<Object> readByAnyRecord(byte[] frame) throws ReflectiveOperationException {
         List<Object> found = new ArrayList<>();
         for (Class<?> each : Message.class.getPermittedSubclasses()) {
@@ -106,7 +106,7 @@ class VectorsTest {
                 }));
     }
 
-    /** What is wrong with the bytes is so at every receiver. */
+    /** Malformed bytes are malformed for every receiver. */
     @TestFactory
     Stream<DynamicTest> malformedAtTheBroker() throws IOException {
         return read("malformed.json", "malformed").stream()

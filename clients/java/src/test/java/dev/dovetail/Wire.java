@@ -67,7 +67,7 @@ final class Wire {
             return new Encoder().encode(map);
         }
 
-        /** What a ZeroMQ message of these frames is answered with. */
+        /** Returns the answers to a ZeroMQ message of these frames. */
         List<Map<String, Object>> hear(byte[]... frames) {
             now += SECOND / 10;
             List<Message> messages = new ArrayList<>();
