@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from tests.bridges.stand_ins import installed, stand_in
 
 from dovetail import Agent, InProcess
+from dovetail.peer import registry
 from dovetail.peer.agents.agent import Decision
 from dovetail.peer.agents.random_agent import Random
+from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, IllegalAction
 from dovetail.protocol.spaces import Discrete, Text
-from dovetail_bridges.kaggle.environment import KaggleEnvironment, Options
+from dovetail_agents.general.search.agents import MCTSAgent, MCTSParameters
+from dovetail_agents.general.td import TD
+from dovetail_bridges import choices
+from dovetail_bridges.kaggle import Kaggle
+from dovetail_bridges.kaggle.agent import KaggleParameters
+from dovetail_bridges.kaggle.environment import KaggleEnvironment, Options, _actions
+from dovetail_bridges.kaggle.to_kaggle import Player
 
 REAL = installed("kaggle_environments")
 alone = pytest.mark.skipif(REAL, reason="the stand-in's own game")
@@ -108,7 +118,8 @@ def test_a_seat_sees_its_own_and_what_is_shared() -> None:
     assert isinstance(made.init().action_spaces[0], Text)
     turn = made.start(9)
     first, second = (json.loads(view.observation) for view in turn.seats)
-    assert set(second) == {"private", "remainingOverageTime", "rounds"}
+    assert set(second) == {"configuration", "private", "remainingOverageTime", "rounds", "step"}
+    assert second["configuration"] == {"episodeSteps": 1000}  # without the seed, which tells
     assert "log" not in first
     assert first["private"] == random.Random(9).random()  # by the seed in its configuration
     other = json.loads(made.start(8).seats[0].observation)
@@ -116,6 +127,117 @@ def test_a_seat_sees_its_own_and_what_is_shared() -> None:
     assert made.start(9).seats[0].observation == turn.seats[0].observation
     with pytest.raises(IllegalAction, match="is not JSON"):
         made.step({0: "no", 1: "{}"})
+
+
+def test_full_columns_are_not_legal() -> None:
+    made = KaggleEnvironment(Options())
+    made.init()
+    made.start(1)
+    rows = made.env.configuration.rows
+    for number in range(rows):
+        turn = made.step({number % 2: 0})
+    (seat,) = turn.to_act
+    legal = next(view.legal for view in turn.seats if view.seat == seat)
+    assert legal == list(range(1, made.env.configuration.columns))
+
+
+def test_a_configuration_may_have_fewer_actions_than_the_schema() -> None:
+    schema = {"type": "integer", "minimum": 0, "maximum": 4}
+    assert _actions(schema, {"signs": 3}) == (None, Discrete(3))
+    assert _actions(schema, {}) == (None, Discrete(5))
+    assert _actions({"type": "integer"}, {"columns": 7}) == (None, Discrete(7))
+
+
+FREE = """
+def play(observation, configuration):
+    return [c for c in range(configuration.columns) if observation.board[c] == 0][-1]
+"""
+ADD = """
+def play(observation, configuration):
+    assert configuration.episodeSteps
+    return {"add": observation["rounds"] + 1}
+"""
+WALK = """
+def play(observation, configuration):
+    return "NORTH" if observation.place < configuration.far else "SOUTH"
+"""
+
+
+@pytest.fixture
+def register(tmp_path: Path) -> Iterator[Callable[[str], KaggleParameters]]:
+    def add(source: str) -> KaggleParameters:
+        (tmp_path / "mine.py").write_text(source)
+        registry.register("policy", "mine", str(tmp_path / "mine.py"))
+        return KaggleParameters("mine", timeout=20)
+
+    yield add
+    registry._registered.clear()
+
+
+def played(source: str, register: Callable[[str], KaggleParameters], **given: Any) -> m.Episode:
+    register(source)
+    seats = given.pop("seats")
+    with InProcess([KaggleEnvironment], [Kaggle]) as experiment:
+        agents = [experiment.create("kaggle", parameters={"policy": "mine"}) for _ in range(seats)]
+        (episode,) = experiment.run("kaggle", agents, configuration=given, check=True).wait()
+    return episode
+
+
+def test_a_file_of_kaggle_sees_what_kaggle_shows_it(register: Any) -> None:
+    episode = played(FREE, register, seats=2)
+    assert episode.reason == "terminated"
+    assert episode.outcome is not None
+
+
+@alone
+def test_a_file_answers_with_json_or_names(register: Any) -> None:
+    episode = played(ADD, register, id="duel", seats=2)
+    assert [seat.total for seat in episode.seats] == [6.0, 6.0]
+    episode = played(WALK, register, id="walk", seats=1)
+    assert [seat.total for seat in episode.seats] == [2.0]
+
+
+@alone
+def test_named_actions_are_shown_by_name() -> None:
+    made = KaggleEnvironment(Options("walk"))
+    made.init()
+    turn = made.start(1)
+    assert choices.labels(made.scene(0), turn.seats[0].legal) == {0: "NORTH", 1: "SOUTH"}
+
+
+def test_agents_play_connect_four_where_kaggle_runs_connectx(theirs: Any) -> None:
+    env = theirs.make("connectx")
+    players = [
+        Player(MCTSAgent(MCTSParameters(simulations=5)), env, 0),
+        Player(Random(), env, 1, seed=4),
+    ]
+    for _ in range(2):
+        env.run(players)
+        assert [each.status for each in env.state] == ["DONE", "DONE"]
+        assert sum(each.reward for each in env.state) == 0
+
+
+@alone
+def test_agents_answer_in_kaggles_form_where_kaggle_runs(theirs: Any, register: Any) -> None:
+    env = theirs.make("duel")
+    parameters = register(ADD)
+    players = [Player(Kaggle(parameters), env, 0), Player(Adds(), env, 1)]
+    env.run(players)
+    assert [each.reward for each in env.state] == [6, 6]
+    env = theirs.make("walk")
+    env.run([Player(Kaggle(register(WALK)), env, 0)])
+    assert env.state[0].reward == 2
+
+
+def test_a_seat_that_an_environment_lacks_is_one_line(theirs: Any) -> None:
+    with pytest.raises(DovetailError, match="seat 2 does not exist; connectx has 2, numbered"):
+        Player(Random(), theirs.make("connectx"), 2)
+
+
+def test_an_agent_that_cannot_play_is_refused(theirs: Any) -> None:
+    env = theirs.make("rps" if REAL else "duel")
+    with pytest.raises(DovetailError, match="needs"):
+        Player(TD(), env, 0)
 
 
 def test_what_cannot_be_made_is_one_line() -> None:

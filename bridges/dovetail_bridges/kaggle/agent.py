@@ -41,7 +41,8 @@ class Kaggle(Agent[KaggleParameters]):
 
     The file runs in its own process, which is not a sandbox: it can do anything its user can.  Only
     files registered by the program's user are run.  Each episode runs the file again, as Kaggle
-    does.  Connect Four is observed as in connectx, other games as in Kaggle's OpenSpiel games.
+    does.  Connect Four is observed as in connectx, Kaggle's environments as they are, other games
+    as in Kaggle's OpenSpiel games.
 
     Raises:
         DovetailError: there is no such registered file, or it cannot be run.
@@ -94,7 +95,7 @@ class Kaggle(Agent[KaggleParameters]):
         )
         message = {"observation": observation, "configuration": configuration}
         try:
-            return views.action(self._child.ask(message, timeout))
+            return views.action(self._child.ask(message, timeout), decision)
         except DovetailError:
             self._drop()
             raise

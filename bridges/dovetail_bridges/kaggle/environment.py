@@ -16,6 +16,7 @@ from dovetail.peer.registry import one_line
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError, NoLookahead
 from dovetail.protocol.outside import LimitedNatural
+from dovetail.protocol.scenes import Card, Choice, Scene
 from dovetail_bridges import arguments, conversion
 from dovetail_bridges.as_json import as_json
 from dovetail_bridges.foreign_calls import ForeignCalls
@@ -26,7 +27,7 @@ LONGEST = 1 << 20
 SEEDS = ("seed", "randomSeed")
 """Names of the seed in an environment's configuration."""
 COUNTS = ("columns", "signs", "banditCount")
-"""Names of the number of actions in a configuration, for schemas of actions without a maximum."""
+"""Names of the number of actions in a configuration; a schema's maximum may be larger."""
 FAULTS = ("INVALID", "ERROR", "TIMEOUT")
 
 
@@ -51,8 +52,9 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
 class KaggleEnvironment(Environment[Options]):
     """Any environment of the package kaggle-environments; its agents are the seats.
 
-    An observation is JSON with the agent's view in Kaggle.  The run's clock replaces Kaggle's time
-    limits.  An action that Kaggle finds invalid is refused, and the position stays.
+    An observation is JSON with the agent's view in Kaggle, and the configuration.  The run's clock
+    replaces Kaggle's time limits.  An action that Kaggle finds invalid is refused, and the position
+    stays.
     """
 
     name = "kaggle"
@@ -63,19 +65,23 @@ class KaggleEnvironment(Environment[Options]):
         arguments.check(type(self), options.arguments)
         self._call = ForeignCalls()
         self.env = self._made({})
-        specification, configuration = self.env.specification, self.env.configuration
-        counts = list(specification.agents)
+        counts = list(self.env.specification.agents)
         self._seats = options.players or counts[0]
         if self._seats not in counts:
             raise DovetailError(
                 f"environment kaggle, option 'players': {options.id} takes "
                 f"{' or '.join(map(str, counts))}, not {self._seats}"
             )
+        return self.around(self.env)
+
+    def around(self, env: Any) -> Spec:
+        """Return the spec of an environment of Kaggle's."""
+        specification, configuration = env.specification, env.configuration
         self._seed = next((each for each in SEEDS if each in specification.configuration), None)
         self._names, space = _actions(specification.action, configuration)
         self._discrete = isinstance(space, spaces.Discrete)
         return Spec(
-            name=options.id,
+            name=env.name,
             seats=self._seats,
             observation_spaces=[spaces.Text(LONGEST)],
             action_spaces=[space],
@@ -107,7 +113,7 @@ class KaggleEnvironment(Environment[Options]):
     def step(self, actions: Mapping[int, Any]) -> Turn:
         given: list[Any] = [None] * self._seats
         for seat, action in actions.items():
-            given[seat] = self._written(action, seat)
+            given[seat] = self.written(action, seat)
         kept, steps = copy.deepcopy(self.env.state), list(self.env.steps)
         self._call(lambda: self.env.step(given))
         for seat in actions:
@@ -118,7 +124,7 @@ class KaggleEnvironment(Environment[Options]):
                 )
         return self._turn(self._earned())
 
-    def _written(self, action: Any, seat: int) -> Any:
+    def written(self, action: Any, seat: int) -> Any:
         """Return an action in Kaggle's form.
 
         Raises:
@@ -151,17 +157,26 @@ class KaggleEnvironment(Environment[Options]):
             return Turn.end(seen, rewards, outcome=from_returns(self._totals))
         active = [seat for seat, each in enumerate(self.env.state) if each.status == "ACTIVE"]
         views = [
-            View(seat, seen[seat], None, rewards[seat])
+            View(seat, seen[seat], self._legal() if seat in active else None, rewards[seat])
             for seat in range(self._seats)
             if seat in active or rewards[seat]
         ]
         return Turn(to_act=active, seats=views)
 
     def _shown(self, seat: int) -> dict[str, Any]:
-        """Return an agent's view in Kaggle."""
+        """Return an agent's view in Kaggle, with the configuration."""
         state = self.env.state
         schema = self.env.specification.observation
-        return shown(schema, state[seat].observation, state[0].observation)
+        found = shown(schema, state[seat].observation, state[0].observation)
+        return with_configuration(found, self.env.configuration)
+
+    def _legal(self) -> list[int] | None:
+        """Return the columns of connectx that are not full; Kaggle lists no legal actions."""
+        if self.env.name != "connectx":
+            return None
+        columns = int(self.env.configuration.columns)
+        top = self.env.state[0].observation.board[:columns]
+        return [column for column, disc in enumerate(top) if not disc]
 
     def text(self, seat: int | None = None) -> str:
         """Return Kaggle's rendering as text, or by default the seat's observation."""
@@ -170,6 +185,11 @@ class KaggleEnvironment(Environment[Options]):
         with suppress(Exception):  # some draw only in a browser
             return str(self._call(lambda: self.env.render(mode="ansi")) or "")
         return ""
+
+    def scene(self, seat: int | None = None) -> Scene | None:
+        """Return a card for each action that has a name."""
+        acts = seat is not None and self.env.state[seat].status == "ACTIVE"
+        return named(self._names if acts else None, self.text(seat))
 
     def fork(self, seat: int, seed: int) -> KaggleEnvironment:
         """Refuse to fork, since hidden information cannot be sampled.
@@ -204,6 +224,24 @@ def shown(
     return found
 
 
+def named(names: Sequence[Any] | None, caption: str) -> Scene:
+    """Return a scene with a card for each action that has a name."""
+    cards = [Card("actions", str(name)) for name in names or ()]
+    choices = [Choice(number, card.name, cards=[number]) for number, card in enumerate(cards)]
+    return Scene(cards=cards, choices=choices, caption=caption)
+
+
+def with_configuration(
+    observation: Mapping[str, Any], configuration: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return an observation with the configuration, which is an agent's second argument.
+
+    The seeds are left out, since they tell what is hidden.
+    """
+    told = {key: value for key, value in configuration.items() if key not in SEEDS}
+    return {**observation, "configuration": told}
+
+
 def _marked(schema: Mapping[str, Any], key: str, mark: str) -> bool:
     return isinstance(each := schema.get(key), Mapping) and each.get(mark) is True
 
@@ -216,9 +254,8 @@ def _actions(
         return list(schema["enum"]), spaces.Discrete(len(schema["enum"]))
     low, high = schema.get("minimum", 0), schema.get("maximum")
     if schema.get("type") == "integer":
-        counts = [configuration[each] for each in COUNTS if each in configuration]
-        if high is None and counts:
-            high = low + counts[0] - 1
+        highs = [low + int(configuration[each]) - 1 for each in COUNTS if each in configuration]
+        high = min([*highs, *([] if high is None else [high])], default=None)
         if high is not None:
             return None, spaces.Discrete(int(high - low + 1), int(low))
     return None, spaces.Text(LONGEST)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from dovetail.peer.agents.agent import Decision
+from dovetail.protocol import json_text
 from dovetail.protocol.scenes import Scene
+from dovetail.protocol.spaces import Text
 from dovetail.protocol.tensors import nested
+from dovetail_bridges import choices
 
 OVERAGE = 60.0
 """Seconds of ``remainingOverageTime`` for runs without such a limit."""
@@ -19,15 +23,21 @@ def view(decision: Decision, in_a_row: int) -> tuple[dict[str, Any], dict[str, A
     """Return the observation and the configuration.
 
     Connect Four has the keys of ``connectx``; every game has those of Kaggle's OpenSpiel games,
-    except ``serializedGameAndState``.
+    except ``serializedGameAndState``.  An environment of Kaggle's has its own.
     """
     clock = decision.clock
+    theirs = _theirs(decision)
+    if theirs is not None and clock is None:
+        return theirs
     left = OVERAGE if clock is None or clock.left is None else clock.left
     limit = 2.0 if clock is None or clock.decision is None else clock.decision
+    if theirs is not None:
+        observation, configuration = theirs
+        return {**observation, "remainingOverageTime": left}, {**configuration, "actTimeout": limit}
     seat = decision.seat.seat
     labels = _labels(decision.scene)
     legal = decision.legal
-    observation: dict[str, Any] = {
+    observation = {
         "step": decision.turn,
         "mark": seat + 1,
         "remainingOverageTime": left,
@@ -38,7 +48,7 @@ def view(decision: Decision, in_a_row: int) -> tuple[dict[str, Any], dict[str, A
         "legalActions": legal,
         "legalActionStrings": None if legal is None else [labels.get(a, str(a)) for a in legal],
     }
-    configuration: dict[str, Any] = {
+    configuration = {
         "actTimeout": limit,
         "episodeSteps": decision.seat.spec.max_turns or 1000,
         "runTimeout": 1200,
@@ -57,9 +67,28 @@ def view(decision: Decision, in_a_row: int) -> tuple[dict[str, Any], dict[str, A
     return observation, configuration
 
 
-def action(answer: Any) -> Any:
-    """Return the action in an answer, which agents for OpenSpiel's games wrap."""
-    return answer["submission"] if isinstance(answer, dict) and "submission" in answer else answer
+def action(answer: Any, decision: Decision) -> Any:
+    """Return the action in an answer, which agents for OpenSpiel's games wrap.
+
+    Actions of Kaggle's environments are names where they have any, and otherwise JSON.
+    """
+    if _theirs(decision) is None:
+        wrapped = isinstance(answer, dict) and "submission" in answer
+        return answer["submission"] if wrapped else answer
+    if isinstance(choices.space_of(decision.seat.spec, decision.seat.seat), Text):
+        return json_text.write(answer)
+    return choices.chosen(decision, answer)
+
+
+def _theirs(decision: Decision) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Return the observation and configuration of an environment of Kaggle's."""
+    try:
+        found = json.loads(decision.observation)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("configuration"), dict):
+        return None
+    return found, found.pop("configuration")
 
 
 def _labels(scene: Any) -> dict[Any, str]:

@@ -25,7 +25,7 @@ class Environment:
 
     def __init__(self, name: str, given: dict[str, Any], game: Any) -> None:
         self.name = name
-        self.specification = Struct(game.specification)
+        self.specification: Any = Struct(game.specification)
         self.configuration = Struct({"episodeSteps": 1000, **game.configuration, **given})
         self._play: Callable[..., None] = game.play
         self._begin: Callable[..., None] = game.begin
@@ -52,6 +52,25 @@ class Environment:
                 state.reward = None
         self.state[0].observation.step = len(self.steps)
         self.steps.append(copy.deepcopy(self.state))
+
+    def run(self, agents: list[Callable[..., Any]]) -> list[Any]:
+        self.reset(len(agents))
+        while not self.done:
+            actions = [
+                agent(self._told(number), copy.deepcopy(self.configuration))
+                if self.state[number].status == "ACTIVE"
+                else None
+                for number, agent in enumerate(agents)
+            ]
+            self.step(actions)
+        return self.steps
+
+    def _told(self, number: int) -> Any:
+        found: Any = copy.deepcopy(self.state[number].observation)
+        for key, schema in self.specification.observation.items():
+            if schema.get("shared"):
+                found[key] = self.state[0].observation[key]
+        return Struct(found)
 
     @property
     def done(self) -> bool:
@@ -99,6 +118,18 @@ def _play_duel(state: list[Any], actions: list[Any], configuration: Any) -> None
             each.status = "DONE"
 
 
+def _begin_walk(state: list[Any], configuration: Any) -> None:
+    state[0].observation.place = 0
+
+
+def _play_walk(state: list[Any], actions: list[Any], configuration: Any) -> None:
+    """It is over at a distance from the start; north earns."""
+    state[0].observation.place += 1 if actions[0] == "NORTH" else -1
+    state[0].reward = state[0].observation.place
+    if abs(state[0].observation.place) == configuration.far:
+        state[0].status = "DONE"
+
+
 GAMES = {
     "connectx": SimpleNamespace(
         specification={
@@ -107,7 +138,7 @@ GAMES = {
             "configuration": {"columns": {}},
             "observation": {"board": {"shared": True}, "mark": {}, "step": {"shared": True}},
         },
-        configuration={"columns": 4},
+        configuration={"rows": 1, "columns": 4, "inarow": 4, "actTimeout": 2},
         begin=_begin_row,
         play=_play_row,
     ),
@@ -116,11 +147,27 @@ GAMES = {
             "agents": [2, 3],
             "action": {"type": "object"},
             "configuration": {"seed": {}},
-            "observation": {"rounds": {"shared": True}, "private": {}, "log": {"hidden": True}},
+            "observation": {
+                "rounds": {"shared": True},
+                "private": {},
+                "log": {"hidden": True},
+                "step": {"shared": True},
+            },
         },
         configuration={"seed": None},
         begin=_begin_duel,
         play=_play_duel,
+    ),
+    "walk": SimpleNamespace(
+        specification={
+            "agents": [1],
+            "action": {"enum": ["NORTH", "SOUTH"], "default": "NORTH"},
+            "configuration": {},
+            "observation": {"place": {"shared": True}, "step": {"shared": True}},
+        },
+        configuration={"far": 2},
+        begin=_begin_walk,
+        play=_play_walk,
     ),
 }
 
