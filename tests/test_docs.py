@@ -127,6 +127,21 @@ def test_the_links_of_a_page_lead_to_files_and_headings(page: str) -> None:
         ), target
 
 
+GUIDES = [
+    each
+    for each in TEXTS
+    if each.startswith("docs/")
+    and each.split("/")[1] not in ("decisions", "reference", "bridges", "notebooks")
+]
+
+
+@pytest.mark.parametrize("page", GUIDES)
+def test_a_guide_is_short(page: str) -> None:
+    """Details that are only looked up belong in docs/reference or studies/pages."""
+    text = FENCED.sub("", (DOCS.parent / page).read_text(encoding="utf-8"))
+    assert len(text.split()) <= 900
+
+
 def test_the_code_says_all_that_the_reference_takes_from_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
