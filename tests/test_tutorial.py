@@ -151,7 +151,7 @@ def test_a_reader_who_follows_the_tutorial_comes_to_its_end(
     assert (tmp_path / "out/course/report.html").exists()
     assert "ada/champion" in printed["dovetail arena standings"]
     scores = re.findall(
-        r"against random after [\d,]+: .*?lines \(player 1\) wins ([\d.]+)%",
+        r"against random after [\d,]+: .*?lines \(seat 0\) wins ([\d.]+)%",
         printed["dovetail run course.toml"],
     )
     assert float(scores[-1]) > float(scores[0])

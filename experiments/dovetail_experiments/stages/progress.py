@@ -20,7 +20,6 @@ from rich.text import Text
 
 from dovetail.peer.terminal_escape import plain
 from dovetail.protocol.messages import Episode
-from dovetail.protocol.seats import player
 from dovetail_experiments.files.file import Pairing
 from dovetail_experiments.stages.schedule import Stage, StageResult
 from dovetail_experiments.statistics.tallies import faulty, interrupted
@@ -115,7 +114,7 @@ class Display:
         results = []
         for each in played.tallies:
             if each.decided:
-                results.append(f"{each.agent} ({player(each.seat)}) wins {each.win_rate.value:.1%}")
+                results.append(f"{each.agent} (seat {each.seat}) wins {each.win_rate.value:.1%}")
             else:
                 results.append(f"{each.agent} returns {each.mean_return.value:+.3f}")
             if each.breaches:
