@@ -85,13 +85,26 @@ def test_the_examples_of_a_page_run(page: str, monkeypatch: pytest.MonkeyPatch) 
     "page", sorted((DOCS / "bridges").glob("*.md")), ids=lambda page: page.stem
 )
 def test_the_page_of_a_bridge_ends_with_its_limits_and_what_was_tried(page: Path) -> None:
-    if page.stem in ("README", "training"):
+    if page.stem in ("README", "training", "tried"):
         pytest.skip("about several bridges")
     text = FENCED.sub("", page.read_text(encoding="utf-8"))
     assert re.findall(r"^## (.*)$", text, re.MULTILINE)[-2:] == ["Limits", "Tried"]
     tried = text.partition("\n## Tried\n")[2]
     assert re.search(r"\b20\d\d\b", tried), "say when"
     assert re.search(r"\d", tried), "say how many, with which versions"
+
+
+LONGEST = 900
+"""Maximum words of a guide; what was tried with the bridges is a record."""
+
+
+@pytest.mark.parametrize(
+    "page", sorted((DOCS / "bridges").glob("*.md")), ids=lambda page: page.stem
+)
+def test_the_page_of_a_bridge_is_short(page: Path) -> None:
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+    words = sum(any(map(str.isalnum, each)) for each in text.split())
+    assert words <= LONGEST or page.stem == "tried"
 
 
 @functools.cache
