@@ -36,6 +36,11 @@ def check() -> Any:
         ('"""Return what would travel."""\n', ["'would travel'"]),
         ('"""The seat that is to blame."""\n', ["'is to blame'"]),
         ('def f():\n    """Return as far\n    as it goes."""\n', ["'as far as'"]),
+        (
+            '"""Play.\n\n    Args:\n        seed: of the game.\n    """\n',
+            ["an argument's fragment"],
+        ),
+        ('"""Play.\n\n    Args:\n        fast: whether it is.\n    """\n', []),
         ("# Who is told.\n", ["begins with 'Who'"]),
         ("x = 1  #" + "y" * 100 + "\n", ["108 columns"]),
         ("# https://example.org/" + "y" * 100 + "\n", []),

@@ -43,7 +43,7 @@ def shown(source: str, folder: str) -> str:
 
     Args:
         source: its Markdown.
-        folder: of the pictures, in addresses.
+        folder: the folder of the pictures, in addresses.
     """
     return BLOCK.sub(
         lambda found: f"![{spoken(found[1])}]({folder}/{picture(found[1]).name})", source

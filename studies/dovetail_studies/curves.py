@@ -39,7 +39,7 @@ class LearningCurve:
     """A figure of several trainings, measured at the same points.
 
     Args:
-        name: in the legend.
+        name: its name in the legend.
         across: the points, in rising order.
         runs: a list for each seed, all of the length of ``across``.
         study: whether the study printed it, which is one training.

@@ -191,14 +191,14 @@ def kept(
     """Ask a player for its moves in hard positions; it does not learn from them.
 
     Args:
-        experiment: in which the game's class of ``KEEPS`` is served and the player exists.
-        player: what ``create`` returned.
-        positions: how many; the same for all players with the same seed.
-        seed: of the positions.
-        game: whose positions.
-        configuration: of the game.
-        kind: in place of the game's class.
-        unit: times what is lost; one stands for points, where a draw is half a point.
+        experiment: an experiment that serves the game's class of ``KEEPS`` and created the player.
+        player: the number that ``create`` returned.
+        positions: the number of positions; the same seed gives the same ones for all players.
+        seed: the seed of the positions.
+        game: the game of the positions.
+        configuration: the game's configuration.
+        kind: a class to use instead of the game's.
+        unit: the factor of losses; 1 counts points, where a draw is half a point.
 
     Raises:
         DovetailError: the player failed.

@@ -136,7 +136,7 @@ class Steps:
     """The steps of a long training, recorded so that it continues after an interruption.
 
     Args:
-        name: of what it learns.
+        name: the name of the trained state.
     """
 
     def __init__(self, name: str) -> None:
@@ -160,8 +160,8 @@ def train(experiment: Experiment, players: Mapping[str, int], learn: Callable[[]
     """Load the kept states of players, or let them learn.
 
     Args:
-        experiment: in which they exist.
-        players: what ``create`` returned, by the name of its state.
+        experiment: the experiment that created them.
+        players: the numbers that ``create`` returned, by the names of the states.
         learn: plays the games from which they learn.
 
     Raises:

@@ -51,14 +51,14 @@ def match(
     """Play games between two players, who exchange seats after each game or keep them.
 
     Args:
-        experiment: in which the players exist.
+        experiment: the experiment that created the players.
         game: an environment.
-        players: what ``create`` returned.
-        episodes: games.
-        seed: of the games.
-        configuration: of the game.
+        players: the numbers that ``create`` returned.
+        episodes: the number of games.
+        seed: the seed of the games.
+        configuration: the game's configuration.
         learn: whether each player learns.
-        openings: plies drawn at random before the players decide.
+        openings: the number of random plies before the players decide.
         most: turns after which a game is cut short; None for no limit.
         rotate: whether the players change seats; if not, an opening is played once.
     """

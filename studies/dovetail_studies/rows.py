@@ -272,8 +272,8 @@ def declared(name: str, code: Mapping[str, Code]) -> Study:
     """Return the study whose rows its ``rows.toml`` declares.
 
     Args:
-        name: of the study, and of its package.
-        code: of the rows that can be run, by their keys.
+        name: the name of the study and of its package.
+        code: the code of the rows that can be run, by their keys.
     """
     file = importlib.resources.files(f"dovetail_studies.{name}").joinpath("rows.toml")
     found = msgspec.toml.decode(file.read_bytes(), type=_DeclaredStudy)
@@ -358,10 +358,10 @@ class Figure(NamedTuple):
 def beside(
     name: str, figures: Sequence[Figure], study: Sequence[float], more: float
 ) -> tuple[list[list[str]], list[Compared]]:
-    """Return the lines of figures beside the study's, and the comparisons.
+    """Return the table rows of figures beside the study's, and the comparisons.
 
     Args:
-        name: of what they are figures of.
+        name: the name of the figures.
         figures: ours.
         study: the study's, in the same order.
         more: see ``Compared``.

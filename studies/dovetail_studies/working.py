@@ -215,7 +215,7 @@ def _elsewhere(
         on: its engine.
         jobs: pieces at once; as many as it has CPUs if None.
         units: study, row and unit of each.
-        folders: where the states of each are written here.
+        folders: the local folder for the states of each.
         keep: called with the number of each piece, and its result.
         told: called with a line for each that is placed again.
     """

@@ -75,7 +75,7 @@ class Nim:
     """A server in the manner of ``connect4_env``: one client plays both sides.
 
     Args:
-        fault: what goes wrong at the third step.
+        fault: the fault at the third step.
         most: sessions at a time.
         action: the schema of an action.
         seeded: whether the seed of a reset decides the episode.

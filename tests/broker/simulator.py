@@ -65,8 +65,8 @@ class Simulator:
     """One schedule.
 
     Args:
-        seed: of every choice.
-        faults: how often things go wrong.
+        seed: the seed of every choice.
+        faults: the frequencies of faults.
         settings: the broker's; those here give up on peers within seconds.
     """
 

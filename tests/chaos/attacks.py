@@ -179,7 +179,7 @@ class Hoard:
     """An agent's program with a large state, and an experiment that has it stored over and over.
 
     Args:
-        address: of the broker.
+        address: the address of the broker.
         size: bytes of the state.
     """
 

@@ -12,7 +12,7 @@ class Proxy:
     """Passes bytes between whatever connects to ``address`` and a port of this machine.
 
     Args:
-        port: where to.
+        port: the port to forward to.
     """
 
     def __init__(self, port: int) -> None:

@@ -42,7 +42,7 @@ class Watch(threading.Thread):
 
     Args:
         process: the broker's.
-        address: where it listens.
+        address: its address.
     """
 
     def __init__(self, process: int, address: str) -> None:

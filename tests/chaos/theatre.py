@@ -119,16 +119,15 @@ class Theatre:
         peer_timeout: the broker's, in seconds.
         grace: the broker's, in seconds.
         player: the offer of the agents, and what serves it.
-        kinds: what may happen, and how often relative to the others.
+        kinds: the possible events, each with its relative frequency.
         pythons: interpreters that run the broker, in turn.
-        language: of the second agent, whose client must be built; None for Python.  It plays at
-            random.
-        pace: by which all seconds of the faults, and between them, are multiplied.
+        language: the language of the second agent, which plays at random; None for Python.  The
+            language's client must be built.
+        pace: the factor of all seconds of the faults, and between them.
         named: whether programs have names, so that one that is killed is replaced at once, and not
             after ``grace``.
         popen: starts a program, as ``subprocess.Popen`` does.
-        disturbance: with which the broker runs; without one its disk is never slow and its clock
-            never jumps.
+        disturbance: makes the broker's disk slow and its clock jump; None for neither.
 
     Raises:
         Chaos: the language's client is not built, or the broker does not listen.

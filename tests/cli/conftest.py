@@ -107,8 +107,8 @@ class Terminals:
     """Starts programs, and ends those that still run at the end of a test.
 
     Args:
-        folder: where they run.
-        forker: what forks them; without it they are started.
+        folder: their working folder.
+        forker: the process that forks them; without it they are started.
     """
 
     def __init__(self, folder: Path, forker: Forker | None) -> None:

@@ -56,7 +56,7 @@ class Stamps:
 
     Args:
         top: the checkout.
-        folder: where stamps are kept; what holds nothing else.
+        folder: the folder of the stamps; contains nothing else.
     """
 
     def __init__(self, top: Path, folder: Path) -> None:

@@ -230,7 +230,7 @@ def mutated(data: bytes, most: int, seed: int, mutate: Callable[[bytes, int], by
     Args:
         data: an input.
         most: its length at most.
-        seed: what the choice depends on.
+        seed: the seed of the choice.
         mutate: changes bytes, up to a length, at random.
     """
     chance = random.Random(seed)

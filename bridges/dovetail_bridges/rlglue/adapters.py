@@ -196,7 +196,7 @@ class NativeAgent:
 
     Args:
         table: names the agent.
-        name: what its game is called at the broker; unique there.
+        name: the game's name at the broker; unique there.
         game: the Dovetail game in which it plays, if that is native too: it then sees what its seat
             sees.
         watch: called while an answer takes long; an exception from it ends the wait.

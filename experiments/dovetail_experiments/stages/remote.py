@@ -261,7 +261,7 @@ def order(
         title: a title to show.
         parts: the finished stages.
         states: the initial states of agents, by name.
-        options: how to play it.
+        options: the options of play.
     """
     agents = {
         name: msgspec.structs.replace(part, state=None) for name, part in shipped.agents.items()

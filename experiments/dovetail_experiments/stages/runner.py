@@ -143,7 +143,7 @@ def execute(
         overrides: keys of the file to change, such as ``phases.0.episodes``.
         resume: continue the last interrupted execution of the same experiment.
         extend: build on the last finished execution, to which players were added since.
-        options: where and how to play.
+        options: the options of play.
 
     Raises:
         DovetailError: the file or an option is wrong, a program failed, or the store cannot be
@@ -393,7 +393,7 @@ def steps(
         entry: the execution's entry in the store.
         folder: the folder for journal, logs, summary and plots.
         url: the store's URL.
-        options: where and how to play.
+        options: the options of play.
         rows: row numbers of an earlier execution's stages to reuse.
     """
     execution = entry.number

@@ -87,7 +87,7 @@ def execute(
         resume: continue an interrupted run; finished executions are not played again.
         extend: build on the last finished execution, to which players were added since.
         jobs: the number of executions at once, each in its own process.
-        options: where and how to play.
+        options: the options of play.
         only: the trials to play, in a separate folder; None for all.
 
     Raises:

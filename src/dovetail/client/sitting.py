@@ -66,7 +66,7 @@ class Sitting(Closing):
     The episodes have the same seeds as those of a run with the same master seed.
 
     Args:
-        experiment: where the game is played.
+        experiment: the experiment that plays the game.
         game: the name of an offered environment.
         against: the opponents; see ``Experiment.sit``.
         seat: this seat's number, or ``"alternate"`` to take the next seat in each episode; the

@@ -101,9 +101,9 @@ class Program:
     """Starts the program and talks with it as a broker would.
 
     Args:
-        context: of ZeroMQ.
+        context: the ZeroMQ context.
         command: the program and its arguments; ``{broker}`` in them becomes the address.
-        role: what it is.
+        role: its role.
         patience: seconds to wait for anything that must come.
     """
 

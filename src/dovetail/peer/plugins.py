@@ -39,7 +39,7 @@ def find(kind: Kind, name: str) -> type[Any]:
     """Return the class of an environment or agent.
 
     Args:
-        kind: which of the two.
+        kind: ``environment`` or ``agent``.
         name: an installed name, ``module:Class`` or ``path/to/file.py:Class``, which is imported;
             from the local user, never from a peer.
 

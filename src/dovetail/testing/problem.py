@@ -14,8 +14,8 @@ class CheckFailed(AssertionError):
 
     Args:
         check: the name of the check.
-        wrong: what was wrong.
-        expected: what was expected.
+        wrong: the fault.
+        expected: the expectation.
         guide: the section of the guide that explains the rule.
     """
 

@@ -17,7 +17,7 @@ class Lines:
     """Writes warnings, and counts those beyond ``most`` in a period; the next line says how many.
 
     Args:
-        log: where to.
+        log: the logger.
         most: lines in a period.
     """
 

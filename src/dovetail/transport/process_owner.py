@@ -40,8 +40,8 @@ class Owner:
         """Refuse a handle of the parent.
 
         Args:
-            what: what the handle is, such as ``this connection``.
-            instead: what to do in a child.
+            what: the handle in words, such as ``this connection``.
+            instead: the advice for a child.
 
         Raises:
             DovetailError: this is a child of the process that made it.

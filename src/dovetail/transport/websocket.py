@@ -39,8 +39,8 @@ class WebWire(Wire):
 
     Args:
         most: the bytes that a message may have.
-        web: who may connect.
-        names: of the broker, one of which a request must give as ``Host``; empty for any.
+        web: the rules for pages that connect.
+        names: the broker's names, one of which a request must give as ``Host``; empty for any.
         other: the address for ZeroMQ programs, which one that errs is told.
     """
 

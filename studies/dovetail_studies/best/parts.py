@@ -29,14 +29,14 @@ def train(
     """Let agents learn from games with each other; return the number of truncated games.
 
     Args:
-        experiment: in which the agents exist.
+        experiment: the experiment that created the agents.
         game: an environment.
-        seats: what ``create`` returned, by seat.
-        games: how many.
-        seed: of the games.
-        configuration: of the game.
+        seats: the numbers that ``create`` returned, by seat.
+        games: the number of games.
+        seed: the seed of the games.
+        configuration: the game's configuration.
         most: turns after which a game is cut short; None for no limit.
-        together: how many games travel in one message.
+        together: the number of games in one message.
     """
     cut = 0
     for block, first in enumerate(range(0, games, BLOCK)):

@@ -228,12 +228,12 @@ def play(
     """Play games.
 
     Args:
-        compiled: what the learners know; None if there are none.
+        compiled: the learners' knowledge; None if there are none.
         given: the set-up.
         players: kinds of players by seat.
-        seed: of the games.
+        seed: the seed of the games.
         first: the number of the first one.
-        number: how many.
+        number: the number of games.
         learn: whether learners learn.
 
     Returns:

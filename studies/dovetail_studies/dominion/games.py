@@ -133,16 +133,16 @@ def play(
 
     Args:
         rules: the set-up.
-        players: by seat; all learners share one table.
-        table: of values.
+        players: the players by seat; all learners share one table.
+        table: the table of values.
         features: see ``_state``.
-        kinds: what a learner may buy.
-        how: how learners learn.
+        kinds: the cards that a learner may buy.
+        how: the learners' rule of learning.
         learn: whether learners explore and learn.
-        game: its random numbers are seeded; is filled with the game's end.
+        game: a game with seeded random numbers; receives the final state.
 
     Returns:
-        Whether it came to its end, instead of being cut short.
+        True if it came to its end, False if it was cut short.
     """
     count = rules.players
     supply, owned, turns = game.supply, game.owned, game.turns
@@ -337,9 +337,9 @@ def games(
 
     Args:
         rules, players, table, features, kinds, how, learn: see ``play``.
-        seed: of the run; with the number of a game it decides all its random choices.
+        seed: the seed of the run; with the number of a game it decides all its random choices.
         first: the number of the first game.
-        number: how many games.
+        number: the number of games.
         sums: float64, shape (seats, 4 + kinds of cards): wins, points, turns, games that came to
             their end, and cards owned; is added to.
     """

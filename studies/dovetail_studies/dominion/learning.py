@@ -127,11 +127,11 @@ def learn_units(
     """Return the pieces of work in which versions learn against the same opponents.
 
     Args:
-        versions: of the state.
+        versions: the versions of the state.
         opponents: one for each seat but the learner's.
         methods: keys of ``METHODS``.
-        values: of the size: training games, and games of the last test.
-        seeds: of the trainings.
+        values: the size's numbers of training games, and of games of the last test.
+        seeds: the seeds of the trainings.
         more: parameters for all of them.
     """
     every = min(10_000, values["games"] // 2)  # the study tests after every 10,000

@@ -112,10 +112,10 @@ class TableTraining:
     """A learner in training and in tests against scripted players.
 
     Args:
-        learner: whose table learns.
-        configuration: of the game.
-        opponents: by seat, without the learner.
-        seed: of the games.
+        learner: the learner of the table.
+        configuration: the game's configuration.
+        opponents: the opponents by seat, without the learner.
+        seed: the seed of the games.
         seat: the learner's; the last one if negative.
     """
 
@@ -160,9 +160,9 @@ class TableTraining:
         """Play greedily without learning.
 
         Args:
-            games: how many.
-            opponents: others than those of the training.
-            configuration: another than that of the training.
+            games: the number of games.
+            opponents: the opponents, if not those of the training.
+            configuration: the game's configuration, if not that of the training.
             which: the stream of random numbers.
             first: the number of the first game in it.
         """
@@ -178,7 +178,7 @@ class TableTraining:
         """Train and test in turn.
 
         Args:
-            games: to train in all.
+            games: the total number of training games.
             every: games of training before each test.
             tests: games of a test.
         """
@@ -230,8 +230,8 @@ def run(
     """Train and test in turn, then restore the table with the best test; return all tests.
 
     Args:
-        study: is left with its best table.
-        games: to train in all.
+        study: the training; keeps its best table.
+        games: the total number of training games.
         every: games of training before each test.
         tests: games of a test.
         told: called with each test.
@@ -303,11 +303,11 @@ def tune(
     that of the state's parts, the turn last.
 
     Args:
-        parameters: of the learner; its bounds are where the tuning begins.
-        configuration: of the game.
-        opponents: of the learner.
-        seed: of each step.
-        games: to train at each step.
+        parameters: the learner's; the tuning begins with their bounds.
+        configuration: the game's configuration.
+        opponents: the opponents of the learner.
+        seed: the seed of each step.
+        games: the number of training games in each step.
         every: games of training before each test.
         tests: games of each test.
         told: called with each step.

@@ -57,11 +57,11 @@ def chunks(
 
     Args:
         network: its layout.
-        weights: where to begin; float32.
+        weights: the initial weights, float32.
         rows, columns: the size of the board.
         games: the number after which the training has ended.
-        seed: of the games.
-        rule: how weights learn.
+        seed: the seed of the games.
+        rule: the learning rule.
         plies: the search depth in slides.
         first: the number of games already played.
         errors: float32, shape (2, weights): the sums of errors and of their absolute values so far,
@@ -95,11 +95,11 @@ def train(
 
     Args:
         network: its layout.
-        weights: where to begin; float32.
+        weights: the initial weights, float32.
         shape: rows and columns.
-        games: how many.
-        seed: of the games; the same seed gives the same weights.
-        rule: how weights learn.
+        games: the number of games.
+        seed: the seed of the games; the same seed gives the same weights.
+        rule: the learning rule.
         say: gets a line of progress after each ``CHUNK`` games.
         done: called with the number of games played, after each such line.
     """

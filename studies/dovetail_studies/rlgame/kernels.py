@@ -115,14 +115,14 @@ def learn(
     """Learn from a player's own move.
 
     Args:
-        player: who moved.
+        player: the player that moved.
         explored: whether the move was random; then the weights stay as they are.
         found: the inputs that are 1 after the move, ``count`` of them.
         count: see there.
-        reward: of the move.
+        reward: the reward of the move.
         final: whether it ended the game.
         nets: changed.
-        rule: of learning.
+        rule: the learning rule.
         hidden: room, shape (units,).
     """
     first, second = nets.first[player], nets.second[player]
@@ -170,9 +170,9 @@ def tried(
     """Try each legal move; return the moves and write their outcomes.
 
     Args:
-        mover: who moves.
-        pawns: of both.
-        cells: of the board.
+        mover: the player to move.
+        pawns: the pawns of both players.
+        cells: the cells of the board.
         board: geometry and rules; its slots are of no matter.
         win: the reward of a move that wins; of one that loses, its negative.
         step: that of any other: times the lead in pawns over the pawns at the start.
@@ -243,16 +243,16 @@ def rlgame(
     """Play games of RLGame in which both players learn.
 
     Args:
-        games: how many.
-        kinds: of the two players.
-        depth: of a minimax player.
+        games: the number of games.
+        kinds: the kinds of the two players.
+        depth: the depth of a minimax player.
         blind: whether it has the error of version 1.3.
         pawns_each: pawns of a player at the start.
         cap: moves of both players after which a game is cut short.
         board: geometry and rules.
-        nets: of the players; changed.
-        rule: of learning.
-        state: of the random numbers, see ``splitmix``.
+        nets: the players' networks; modified.
+        rule: the learning rule.
+        state: the state of the random numbers, see ``splitmix``.
         stats: written, int64, shape (games, COLUMNS).
         digests: written, uint64, shape (games,): equal for equal games.
         moves_of_last: written while there is room: the last game's actions.
@@ -444,11 +444,11 @@ def connect_four(
     ahead.
 
     Args:
-        games: how many.
-        kinds: of the two players.
-        nets: of the players; changed.
-        rule: of learning.
-        state: of the random numbers.
+        games: the number of games.
+        kinds: the kinds of the two players.
+        nets: the players' networks; modified.
+        rule: the learning rule.
+        state: the state of the random numbers.
         stats: written, int64, shape (games, COLUMNS); pawns are not counted.
         digests: written, uint64, shape (games,).
     """

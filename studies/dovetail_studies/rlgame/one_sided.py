@@ -108,9 +108,9 @@ class Two:
     """White and Black on 8 x 8, two new learners.
 
     Args:
-        setting: how they learn.
-        seed: of their first weights, those of ``td`` with ``2 * seed`` and ``2 * seed + 1``, and of
-            all choices.
+        setting: their learning rule.
+        seed: the seed of all choices and of their first weights (of ``td``, ``2 * seed`` and
+            ``2 * seed + 1``).
     """
 
     def __init__(self, setting: Setting, seed: int) -> None:
@@ -145,7 +145,7 @@ class Two:
         digest.
 
         Args:
-            games: how many.
+            games: the number of games.
             against_random: the side that plays against a random player, with learning off; None for
                 both, learning.
             averaged: whether it plays with averaged weights.

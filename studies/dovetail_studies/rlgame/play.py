@@ -43,7 +43,7 @@ class LearningPair:
 
     Args:
         game: that they play.
-        seed: of their first weights, uniform in -0.5..0.5, and of all choices.
+        seed: the seed of their first weights, uniform in -0.5..0.5, and of all choices.
     """
 
     def __init__(self, game: Game, seed: int) -> None:
@@ -76,11 +76,11 @@ class LearningPair:
         """Play games in which both learn.
 
         Args:
-            games: how many.
-            profile: of learning.
+            games: the number of games.
+            profile: the learning profile.
             minimax: whether White looks ahead, three plies in Connect Four.
             blind: whether it does so with the error of the study's version 1.3.
-            depth: of its search in RLGame.
+            depth: the depth of its search in RLGame.
             cap: moves of both after which a game of RLGame is cut short.
         """
         rule = profile.rule(*LAYERS[self.game])

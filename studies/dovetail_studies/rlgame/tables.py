@@ -110,11 +110,11 @@ def changes(
     """Return a line with the change of one of ``figures`` between two phases, pair by pair.
 
     Args:
-        name: of the change.
-        number: of the figure.
+        name: the name of the change.
+        number: the number of the figure.
         study: the study's figures of all phases.
         pair: the two phases.
-        by_profile: what each seed counted, with its phases.
+        by_profile: each seed's counts, with its phases.
         compared: gets the changes beside the study's.
     """
     before, after = pair
@@ -182,9 +182,9 @@ def total_lines(
 
     Args:
         study: White's and Black's wins in percent, and the winner's moves.
-        by_profile: what each seed counted.
+        by_profile: each seed's counts.
         compared: gets White's wins and the moves beside those of each profile.
-        draws: how many of the study's games were drawn, in a game that can be; others can be cut.
+        draws: the study's drawn games, in a game that can be drawn; others can be cut short.
         like: whether a profile does what the study did, so that its figures are compared.
     """
     rows: list[tuple[str, str, Callable[[list[Result]], Any]]] = [
@@ -238,7 +238,7 @@ def shapes(
 
     Args:
         study: the study's sets; empty where they have another size.
-        by_profile: what each seed counted, with its sets.
+        by_profile: each seed's counts, with its sets.
         compared: gets the changes beside the study's.
     """
     lines = []
@@ -272,7 +272,7 @@ def set_curves(study: Sequence[Shape], size: int, by_profile: dict[str, list[Res
     Args:
         study: the study's; empty where its sets have another size.
         size: games of a set.
-        by_profile: what each seed counted, with its sets.
+        by_profile: each seed's counts, with its sets.
     """
     count = min(len(each["sets"]) for results in by_profile.values() for each in results)
     middles = [(number + 0.5) * size for number in range(count)]

@@ -103,12 +103,12 @@ def _learn(
     traces.
 
     Args:
-        player: who learns.
+        player: the player that learns.
         row: the position.
-        kept: what the traces are multiplied by before it joins them.
-        target: of its value.
+        kept: the factor of the traces before the position joins them.
+        target: the target of its value.
         nets: changed.
-        rule: of learning.
+        rule: the learning rule.
         hidden: room, shape (units,).
 
     Returns:
@@ -186,15 +186,15 @@ def rlgame(
     """Play games.
 
     Args:
-        games: how many.
-        kinds: of the two players.
+        games: the number of games.
+        kinds: the kinds of the two players.
         learns: whether learners learn and explore.
         pawns_each: pawns of a player at the start.
         cap: moves of both players after which a game is truncated.
         board: geometry.
-        nets: of the players; changed if they learn.
-        rule: of learning.
-        state: of the random numbers, see ``splitmix``.
+        nets: the players' networks; modified if they learn.
+        rule: the learning rule.
+        state: the state of the random numbers, see ``splitmix``.
         stats: written, int64, shape (games, 3): the winner, the moves of both, and a digest that is
             equal for equal games.
         last: written while there is room, int64, shape (room, 2): the last game's actions, and

@@ -76,7 +76,7 @@ def _fired(
 
     Args:
         left, here, right: the columns, and those beside each; bit 1 is the lowest row.
-        entries: of the filter, row by row from the top.
+        entries: the entries of the filter, row by row from the top.
         mirror: 0, or the flip of ``Network.tables``.
         edge: the bits below and above the board.
         least: the least sum that fires, an entry of -1 counting the complement.
@@ -155,7 +155,7 @@ def _walk(
         count: placements.
         loop, counted: the direction, and the value whose run counts.
         full: the bits of a column; bit 0 is the lowest row.
-        sums: of each placement.
+        sums: the sums of each placement.
     """
     turn = counted - 1
     left = 0
@@ -306,10 +306,10 @@ def _values(
     """Write the network's value of each placement.
 
     Args:
-        boards: of ``columns.drop_all``, without cells above the board.
+        boards: the boards of ``columns.drop_all``, without cells above the board.
         count: placements.
-        height: of the board.
-        width: of the board.
+        height: the height of the board.
+        width: the width of the board.
         numbers, filters, reals: ``Network.tables``.
         words: scratch, int64, shape (DIGITS, words of a board).
         out: float64, shape (placements or more,).
@@ -352,12 +352,12 @@ def _valued(
     """Write the network's value of each placement of a piece; return the number of placements.
 
     Args:
-        columns: of the wall before the drop.
+        columns: the columns of the wall before the drop.
         piece: its number.
-        height: of the board.
+        height: the height of the board.
         numbers, filters, reals: ``Network.tables``.
-        words: of ``room``; the boards of ``drop_all`` are the first of them.
-        ends: of ``drop_all``.
+        words: the words of ``room``; the boards of ``drop_all`` are the first of them.
+        ends: the ends of ``drop_all``.
         out: float64, shape (placements or more,).
     """
     width = columns.shape[0]

@@ -108,10 +108,10 @@ def play(players: Sequence[Player], game: TetrisGame, seeds: Array, workers: int
     """Let each player play the same games.
 
     Args:
-        players: who plays.
-        game: what.
+        players: the players.
+        game: the game.
         seeds: uint64, one a game.
-        workers: threads; they change no result.
+        workers: the number of threads, which does not change the results.
 
     Returns:
         rows cleared, pieces placed, and 1 if the game came to its end; int64, shape (players,

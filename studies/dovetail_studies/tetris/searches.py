@@ -153,9 +153,9 @@ class CMAES:
             start: float64, shape (dimensions,).
             sigma: the first standard deviation of each coordinate, times its scale.
             population: vectors a generation.
-            seed: of the draws.
+            seed: the seed of the draws.
             scales: float64, shape (dimensions,); all 1 if None.
-            bounds: of every coordinate.
+            bounds: the bounds of every coordinate.
             diagonal: coordinates are drawn independently, which is faster with many.
             elitist: the best vector so far stays among the parents.
 

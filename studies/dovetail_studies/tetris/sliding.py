@@ -30,9 +30,9 @@ def play(
     """Play one game; each move maximizes the network's value, the first among equals.
 
     Args:
-        rows, columns: of the board.
+        rows, columns: the size of the board.
         most: moves after which the game is cut short; 0 for never.
-        seed: of the tiles that appear.
+        seed: the seed of the tiles that appear.
         numbers, filters, reals: ``UnitNetwork.tables`` for three planes: the change, and twice the
             board after.
 

@@ -48,9 +48,9 @@ def game(
 
     Args:
         height, width, pieces, most, seed, kind, avoid: as ``kernels.play``.
-        weights: of the value, by which the game is played; float64, changed by TD.
+        weights: the weights of the value that chooses the moves; float64, changed by TD.
         trace: lambda.
-        discount: of the rows to come.
+        discount: the discount of the rows to come.
         rates: the step size of each weight; empty for least squares.
         matrix: A; float64, shape (features, features), changed by least squares.
         vector: b; float64, shape (features,), changed by least squares.

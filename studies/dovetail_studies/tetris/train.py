@@ -91,10 +91,10 @@ def search(
 
     Args:
         found: the search.
-        player: what a vector plays like.
+        player: returns the player of a vector.
         trials: games, and their seed.
-        generations: how many.
-        first: how many of them the search has seen; the others are the same as without a break.
+        generations: the number of generations.
+        first: the generations that the search has seen; the others are the same as without a break.
     """
     for generation in range(first, generations):
         asked = found.ask()
@@ -237,12 +237,12 @@ def least_squares(
     them.
 
     Args:
-        value: how.
+        value: the value function.
         start: weights to begin with.
-        trials: ``each`` games are played a generation.
-        generations: how many.
-        ridge: what is added to the diagonal.
-        part: how far the weights move to the fitted ones, from 0 to 1.
+        trials: the games of a generation: ``each`` of them.
+        generations: the number of generations.
+        ridge: the number added to the diagonal.
+        part: the share of the way to the fitted weights, from 0 to 1.
     """
     weights = start.astype(np.float64)
     for generation in range(generations):
@@ -282,12 +282,12 @@ def temporal_differences(
     """Learn by TD(lambda) while playing.
 
     Args:
-        value: how.
+        value: the value function.
         start: weights to begin with.
-        trials: ``each`` games are played a generation.
-        generations: how many.
+        trials: the games of a generation: ``each`` of them.
+        generations: the number of generations.
         rate: the step size of a generation, from 0.
-        sizes: of the features, from ``scales``.
+        sizes: the sizes of the features, from ``scales``.
 
     Raises:
         DovetailError: the weights grow without bound.

@@ -103,7 +103,7 @@ def replay(
     """Feed a core its logged input again; return its records and its last time.
 
     Args:
-        core: in its state before the events.
+        core: the core in its state before the events.
         events: the input, in order.
         known: returns the address that a logged address stands for.
     """

@@ -217,7 +217,7 @@ def play(
         games: the number of games.
         epsilon: the share of random moves.
         connect, rate, network: as in ``decide``.
-        history: of one game.
+        history: the history of one game.
         shape: rows and columns.
     """
     rows, columns = shape
