@@ -144,7 +144,8 @@ GUIDES = [
     each
     for each in TEXTS
     if each.startswith("docs/")
-    and each.split("/")[1] not in ("decisions", "reference", "bridges", "notebooks")
+    and each.split("/")[1] not in ("decisions", "reference", "notebooks")
+    and each != "docs/bridges/tried.md"
 ]
 
 
