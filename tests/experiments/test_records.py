@@ -260,6 +260,31 @@ def test_tables_are_compared_by_state_and_action() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {"dtype": "<f8", "shape": [1 << 63, 0], "data": b"", "packed": False},
+        {"dtype": "(9,", "shape": [], "data": b"", "packed": False},
+        {"actions": 1, "states": 1, "keys": 5, "places": b"", "values": b"", "visits": b""},
+        *(
+            {"actions": 1, "states": None, "keys": keys}
+            | {"places": bytes(8), "values": bytes(8), "visits": bytes(4)}
+            for keys in ({}, {"a": 1}, 7, [])
+        ),
+    ],
+)
+def test_states_that_only_look_like_arrays_and_tables(strange: dict[str, Any]) -> None:
+    one, other = (codec.encode({"x": strange, "y": y}) for y in (1, 2))
+    assert states.differences(one, other) == ["y: 1 and 2"]
+
+
+def test_states_that_are_nested_deep_are_compared_as_bytes() -> None:
+    one, other = (("[" * 900 + each + "]" * 900).encode() for each in "12")
+    assert states.differences(one, other) == [
+        "1,801 and 1,801 bytes, which differ first at byte 900"
+    ]
+
+
 def test_the_order_in_which_earlier_versions_saved_a_table_changes_no_entry() -> None:
     saved = codec.decode(table({0: 1.0, 1: 2.0}))
     swapped = saved["settings"]["entries"]

@@ -15,17 +15,19 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 
 Array = NDArray[Any]
+Count = Annotated[int, Meta(ge=0, lt=1 << 62)]
+"""A counter in a state, which can still count on."""
 P = TypeVar("P", bound=Struct)
 S = TypeVar("S", bound=Struct)
 

@@ -29,6 +29,16 @@ SHOWN = 40
 FEW = 20
 """Maximum entries of a table, or elements of a list, whose differences are listed; more are summed
 up."""
+STRANGE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    SyntaxError,
+    RecursionError,
+    zlib.error,
+)
+"""Errors of values that only look like an array or a table; numpy parses the text of a dtype."""
 MOST = 2**30
 """Maximum bytes of an array whose numbers are compared; longer ones are compared as saved bytes."""
 
@@ -39,7 +49,7 @@ def differences(one: bytes, other: bytes) -> list[str]:
         return []
     try:
         found = list(_differ("", _opened(one), _opened(other)))
-    except ValueError:
+    except STRANGE:
         found = []
     if not found:
         at = next(
@@ -206,7 +216,7 @@ def _saved_array(dtype: Any, shape: Any, data: Any, packed: Any) -> np.ndarray[A
             return None
         raw = zlib.decompressobj().decompress(data, size + 1) if packed else data
         return np.frombuffer(raw, kind).reshape(shape)
-    except (ValueError, TypeError, SyntaxError, zlib.error):  # numpy parses the dtype's text
+    except STRANGE:
         return None
 
 
@@ -225,14 +235,14 @@ def _table(saved: dict[str, Any]) -> dict[str, Any] | None:
             return None
         rows, columns = (each.tolist() for each in np.divmod(places, np.uint64(actions)))
         names = rows if saved["states"] is not None else [_name(keys[row]) for row in rows]
-    except (ValueError, TypeError, IndexError, OverflowError):
+        entries = [f"{name}, action {column}" for name, column in zip(names, columns, strict=True)]
+        return {
+            "values": dict(zip(entries, values, strict=True)),
+            "visits": dict(zip(entries, visits, strict=True)),
+            "states": len(keys),
+        }
+    except STRANGE:
         return None
-    entries = [f"{name}, action {column}" for name, column in zip(names, columns, strict=True)]
-    return {
-        "values": dict(zip(entries, values, strict=True)),
-        "visits": dict(zip(entries, visits, strict=True)),
-        "states": len(keys),
-    }
 
 
 def _name(key: Any) -> str:

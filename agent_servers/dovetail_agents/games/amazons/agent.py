@@ -13,13 +13,13 @@ from dovetail.peer.agents.agent import Decision, End, Needs, Seat, Thoughts
 from dovetail.peer.agents.sampling import pick
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.outside import LimitedNatural
-from dovetail.protocol.spaces import Box
 from dovetail_agents.games.amazons import endgame
 from dovetail_agents.games.amazons.position import (
     FEATURES,
     AmazonsGeometry,
     AmazonsPosition,
     AmazonsSearch,
+    board_of,
 )
 from dovetail_agents.learning.linear_td import Considered, LinearTD, LinearTDParameters
 from dovetail_agents.learning.options import Epsilon
@@ -127,11 +127,7 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
         return found
 
     def init(self, seat: Seat) -> None:
-        space = seat.spec.observation_spaces[0]
-        if not isinstance(space, Box) or space.shape[0] != 3:
-            raise DovetailError(
-                'amazons-player needs whole moves; set the environment\'s option action to "move"'
-            )
+        board_of(seat.spec, self.name)
 
     def _ready(self, rows: int, columns: int) -> tuple[AmazonsGeometry, AmazonsSearch]:
         found = self._searches.get((rows, columns))
@@ -148,10 +144,12 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
             found = self._searches[rows, columns] = AmazonsGeometry(rows, columns), search
         return found
 
+    def _position(self, planes: Any, seat: Seat) -> tuple[AmazonsPosition, AmazonsSearch]:
+        geometry, search = self._ready(*board_of(seat.spec, self.name))
+        return AmazonsPosition(planes, geometry), search
+
     def consider(self, decision: Decision, action: int | None, *, learn: bool) -> Considered:
-        planes = np.asarray(decision.observation)
-        geometry, search = self._ready(*planes.shape[1:])
-        position = AmazonsPosition(planes, geometry)
+        position, search = self._position(decision.observation, decision.seat)
         move = self._choose(decision, position, search) if action is None else position.move(action)
         chosen = position.action(move)
         if not learn:
@@ -178,8 +176,10 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
     def _choose(self, decision: Decision, position: AmazonsPosition, search: AmazonsSearch) -> int:
         given = self.parameters
         rng = decision.rng
-        if given.endgame and (solved := self._solved(decision, given.endgame)) is not None:
-            return position.move(solved)
+        if given.endgame:
+            solved = self._solved(decision, position, given.endgame)
+            if solved is not None:
+                return position.move(solved)
         if not given.rollouts:
             moves, values = search.root(position, given.depth)
             self._think(decision, position, moves, values)
@@ -198,17 +198,18 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
         ]
         return int(rng.choice(good or best))
 
-    def _solved(self, decision: Decision, most: int) -> int | None:
+    def _solved(self, decision: Decision, position: AmazonsPosition, most: int) -> int | None:
         """Return a winning action, or any if all lose; None if the position is too hard."""
-        planes = np.asarray(decision.observation)
-        board = np.array([1, 2, 3], np.int8) @ planes.reshape(3, -1).astype(np.int8)
+        rows, columns = position.geometry.rows, position.geometry.columns
+        board = position.board.reshape(rows + 2, -1)[1:-1, 1:-1].ravel()
         if (board == 0).sum() > most:
             return None
-        rows, columns = planes.shape[1:]
         exact = self._endgames.get((rows, columns))
         if exact is None:
             exact = self._endgames[rows, columns] = endgame.Endgame(rows, columns)
         assert decision.legal is not None
+        for action in decision.legal:
+            position.move(action)  # checks it
         actions = decision.rng.sample(decision.legal, len(decision.legal))
         values = exact.values(board, 0, actions, enough=endgame.WON)
         if endgame.WON not in values and endgame.UNKNOWN in values:
@@ -237,9 +238,8 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
         return won if end.total > 0 else -won
 
     def beyond(self, end: End) -> float:
-        planes = np.asarray(end.observation)
-        geometry, search = self._ready(*planes.shape[1:])
-        return float(search.value(AmazonsPosition(planes, geometry))[0])
+        position, search = self._position(end.observation, end.seat)
+        return float(search.value(position)[0])
 
     def rate(self, features: Array) -> float:
         given = self.parameters

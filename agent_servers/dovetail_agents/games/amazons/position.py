@@ -7,11 +7,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Spec
+from dovetail.protocol.spaces import Box
 from dovetail_agents.games.amazons import alpha_beta, kernels
+from dovetail_agents.learning.checked import whole
 
 FEATURES = kernels.FEATURES
 Array = NDArray[Any]
 LONGEST_LINE = kernels.LINE
+LONGEST_SIDE = 20
+"""Most rows or columns; the kernels' moves have ten bits for a square."""
+
+
+def board_of(spec: Spec, who: str) -> tuple[int, int]:
+    """Return the rows and columns of a game of Amazons by whole moves.
+
+    Raises:
+        DovetailError: it is another game.
+    """
+    space = spec.observation_spaces[0]
+    if not isinstance(space, Box) or len(space.shape) != 3 or space.shape[0] != 3:
+        raise DovetailError(
+            f'{who} needs whole moves; set the environment\'s option action to "move"'
+        )
+    _, rows, columns = space.shape
+    if not all(1 <= each <= LONGEST_SIDE for each in (rows, columns)):
+        raise DovetailError(f"{who}: Amazons has no board of {rows} x {columns} squares")
+    return rows, columns
 
 
 class AmazonsGeometry:
@@ -56,15 +79,19 @@ class AmazonsPosition:
     Args:
         planes: shape (3, rows, columns): own amazons, the opponent's, arrows.
         geometry: the tables for this board size.
+
+    Raises:
+        DovetailError: the planes have another shape, or numbers other than 0 and 1.
     """
 
-    def __init__(self, planes: Array, geometry: AmazonsGeometry) -> None:
+    def __init__(self, planes: Any, geometry: AmazonsGeometry) -> None:
+        planes = whole("boards", planes, (3, geometry.rows, geometry.columns))
         self.geometry = geometry
         board: Array = np.full((geometry.rows + 2, geometry.width), 4, np.int8)
         inner = board[1:-1, 1:-1]
         inner[:] = 0
         for plane, mark in zip(planes, (1, 2, 3), strict=True):
-            inner[np.asarray(plane) != 0] = mark
+            inner[plane != 0] = mark
         self.board = board.ravel()
         amazons = [np.flatnonzero(self.board == mark) for mark in (1, 2)]
         most = max(len(each) for each in amazons)
@@ -91,11 +118,20 @@ class AmazonsPosition:
         return (inside(source) * size + inside(target)) * size + inside(arrow)
 
     def move(self, action: int) -> int:
-        """Return an action as a move in the kernels' form."""
-        bordered = self.geometry.bordered
+        """Return an action of player 0 as a move in the kernels' form.
+
+        Raises:
+            DovetailError: it moves no amazon of player 0 to a free square, or shoots at one that is
+                not free.
+        """
         size = self.geometry.rows * self.geometry.columns
-        source, target, arrow = action // size**2, action // size % size, action % size
-        return bordered(source) << 20 | bordered(target) << 10 | bordered(arrow)
+        if not 0 <= action < size**3:
+            raise DovetailError(f"the game offers a move that Amazons does not have: {action}")
+        squares = action // size**2, action // size % size, action % size
+        source, target, arrow = map(self.geometry.bordered, squares)
+        if self.board[source] != 1 or self.board[target] or (self.board[arrow] and arrow != source):
+            raise DovetailError(f"the game offers a move that is not legal: {action}")
+        return source << 20 | target << 10 | arrow
 
 
 class AmazonsSearch:

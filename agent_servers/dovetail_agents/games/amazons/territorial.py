@@ -9,15 +9,15 @@ from msgspec import Meta, Struct
 
 from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat, Thoughts
 from dovetail.peer.agents.sampling import pick
-from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.spaces import Box
 from dovetail_agents.games.amazons import book, territory
 from dovetail_agents.games.amazons.position import (
     FEATURES,
     AmazonsGeometry,
     AmazonsPosition,
     AmazonsSearch,
+    board_of,
 )
+from dovetail_agents.learning.checked import whole
 
 
 class AmazonsTerritoryParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,23 +42,19 @@ class AmazonsTerritory(Agent[AmazonsTerritoryParameters]):
     capacity = 0
 
     def init(self, seat: Seat) -> None:
-        space = seat.spec.observation_spaces[0]
-        if not isinstance(space, Box) or space.shape[0] != 3:
-            raise DovetailError(
-                "amazons-territory needs whole moves; set the environment's option action to "
-                '"move"'
-            )
-        self._geometry = AmazonsGeometry(*space.shape[1:])
+        self._geometry = AmazonsGeometry(*board_of(seat.spec, self.name))
         self._search = AmazonsSearch(np.zeros(FEATURES), 1.0, False, territory.WON)
         self._book = book.read() if self.parameters.book else {}
 
     def step(self, decision: Decision) -> int:
-        if (known := book.look_up(self._book, decision.observation)) is not None:
+        shape = 3, self._geometry.rows, self._geometry.columns
+        planes = whole("boards", decision.observation, shape)
+        if (known := book.look_up(self._book, planes)) is not None:
             if decision.think:
                 decision.thoughts = Thoughts(text="from the book")
             return known
         assert decision.legal is not None
-        actions, values = self.considered(decision.observation)
+        actions, values = self.considered(planes)
         if decision.think:
             worth = dict(zip(actions, values, strict=True))
             text = f"depth {self.parameters.depth}; other values are bounds"
@@ -68,7 +64,7 @@ class AmazonsTerritory(Agent[AmazonsTerritoryParameters]):
     def considered(self, planes: Any) -> tuple[list[int], list[float]]:
         """Return the moves in a position with their values, all but the highest of which may be
         bounds."""
-        position = AmazonsPosition(np.asarray(planes), self._geometry)
+        position = AmazonsPosition(planes, self._geometry)
         work = self._search.work(position)
         count = territory.search(work, self.parameters.depth > 1)
         actions = [position.action(move) for move in work.moves[0, :count].tolist()]

@@ -11,6 +11,7 @@ from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Box
 from dovetail_agents.games.connect_four.solver import solver
+from dovetail_agents.learning.checked import whole
 from dovetail_games.connect_four.rules import ConnectFourBoard
 
 
@@ -31,17 +32,26 @@ class ConnectFourSolver(Agent[ConnectFourSolverParameters]):
 
     def init(self, seat: Seat) -> None:
         space = seat.spec.observation_spaces[0]
-        if not isinstance(space, Box) or len(space.shape) != 3:
+        if not isinstance(space, Box) or len(space.shape) != 3 or space.shape[0] != 2:
             raise DovetailError("connect-four-solver: this is not the observation of connect_four")
         solver(*space.shape[1:])
 
     def step(self, decision: Decision) -> int:
-        board = position(decision.observation)
+        space = decision.seat.spec.observation_spaces[0]
+        assert isinstance(space, Box)
+        board = position(whole("boards", decision.observation, space.shape))
         return decision.rng.choice(solver(board.rows, board.columns).best(board))
 
 
 def position(observation: Any) -> ConnectFourBoard:
-    """Return the board from an observation of shape (2, rows, columns), own discs first."""
+    """Return the board from an observation of shape (2, rows, columns), own discs first.
+
+    Raises:
+        DovetailError: no game has this board.
+    """
     planes = np.asarray(observation)
-    own, other = planes.reshape(2, -1).sum(axis=1)
+    own, other = planes.reshape(2, -1).sum(axis=1).tolist()
+    discs = planes.sum(axis=0)
+    if not 0 <= other - own <= 1 or discs.max() > 1 or (discs[1:] > discs[:-1]).any():
+        raise DovetailError("the game shows a board that Connect Four does not have")
     return ConnectFourBoard.of(planes if own == other else planes[::-1], 4)

@@ -124,6 +124,8 @@ class DotsPlayer(LinearTD[DotsParameters]):
         if action is None:
             lines, values = self._search.root(position, turns)
             action = pick(lines, values, decision.rng)
+        elif not 0 <= action < position.grid.lines or position.drawn >> action & 1:
+            raise DovetailError(f"the game offers a line that is not free: {action}")
         if not learn:
             return Considered(action, np.empty(0), 0.0)
         if self.parameters.target == "leaf":

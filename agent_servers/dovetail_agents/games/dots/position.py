@@ -12,6 +12,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Spec
 from dovetail.protocol.spaces import Box, Discrete
 from dovetail_agents.games.dots import kernels
+from dovetail_agents.learning.checked import whole
 from dovetail_games.dots.kernels import draw, neighbours
 from dovetail_games.dots.rules import Grid, grid
 
@@ -59,12 +60,15 @@ class DotsPosition:
     Args:
         observation: uint8, shape (lines + 2 boxes + 1,), from the environment ``dots``.
         grid: the grid for this size.
+
+    Raises:
+        DovetailError: the observation has another shape, or numbers other than 0 and 1.
     """
 
     def __init__(self, observation: Array, grid: Grid) -> None:
         self.grid = grid
         lines, boxes = grid.lines, grid.boxes
-        seen = np.asarray(observation)
+        seen = whole("boards", observation, (lines + 2 * boxes + 1,))
         self.drawn = sum(1 << int(line) for line in np.flatnonzero(seen[:lines]))
         self.boxes: Array = np.array(
             [seen[lines : lines + boxes].sum(), seen[lines + boxes : lines + 2 * boxes].sum()],

@@ -17,8 +17,11 @@ from dovetail.protocol.messages import Mode
 from dovetail.protocol.spaces import Box
 from dovetail_agents.games.game_2048 import kernels
 from dovetail_agents.games.game_2048.saved import NTupleParameters, dump, parse
+from dovetail_agents.learning.checked import whole
 
 Array = NDArray[Any]
+LARGEST = 60
+"""Highest exponent of a tile."""
 
 
 class _Pending(Struct):
@@ -85,7 +88,7 @@ class NTuple2048(VectorAgent[NTupleParameters]):
         return self.shape[0] * self.shape[1]
 
     def step(self, decision: Decision) -> int:
-        legal = sum(1 << move for move in decision.legal or ())
+        legal = sum(1 << move for move in range(4) if move in (decision.legal or ()))
         plies = self._plies(decision.mode)
         best, chosen, values = self._best(decision.observation, legal, plies)
         if chosen < 0:
@@ -103,7 +106,8 @@ class NTuple2048(VectorAgent[NTupleParameters]):
     def _best(self, observation: Any, legal: int, plies: int) -> tuple[Array, int, Array]:
         """Return the board after the best legal move, the move, and all moves' values; see
         ``kernels.best_move``."""
-        tiles = np.asarray(observation, np.int64).reshape(self._squares)
+        assert self.shape is not None
+        tiles = whole("boards", observation, self.shape, LARGEST).astype(np.int64).ravel()
         best, values = np.empty_like(tiles), np.empty(4)
         chosen = kernels.best_move(tiles, legal, *self._board, plies, best, values)
         return best, int(chosen), values
@@ -135,8 +139,11 @@ class NTuple2048(VectorAgent[NTupleParameters]):
     def step_rows(self, rows: Rows, memory: _Slots) -> Array:
         """Choose actions and learn row by row, as ``step`` would."""
         assert rows.legal is not None
+        assert self.shape is not None
+        shape = len(rows.slots), *self.shape
+        seen = whole("boards", rows.observations, shape, LARGEST)
         memory.waiting[rows.slots[rows.starts]] = False
-        boards = np.asarray(rows.observations, np.int64).reshape(-1, self._squares)
+        boards = seen.astype(np.int64).reshape(-1, self._squares)
         actions: Array = np.empty(len(boards), np.int64)
         learning = rows.mode == "learn"
         rate, plies = self.parameters.learning_rate, self._plies(rows.mode)

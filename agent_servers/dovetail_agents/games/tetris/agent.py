@@ -19,6 +19,8 @@ from dovetail_agents.games.tetris.weights import (
     Weights,
     size,
 )
+from dovetail_agents.learning.checked import whole
+from dovetail_games.tetris.kernels import ROTATIONS
 
 
 class TetrisPlayerParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,20 +93,19 @@ class TetrisPlayer(Agent[TetrisPlayerParameters]):
         self._kind = KINDS[weights.features]
 
     def init(self, seat: Seat) -> None:
-        space = seat.spec.observation_spaces[0]
-        board = space.spaces.get("board") if isinstance(space, Dict) else None
-        if not isinstance(board, Box):
-            raise DovetailError("tetris-player: these are not the observations of tetris")
-        self.evaluation.check(board.shape[1])
+        self.evaluation.check(_board(seat)[1])
 
     def step(self, decision: Decision) -> int:
-        cells = np.asarray(decision.observation["board"], np.int64)
-        height, width = cells.shape
+        seen = decision.observation
+        if not isinstance(seen, dict):
+            raise DovetailError("tetris-player: these are not the observations of tetris")
+        height, width = _board(decision.seat)
+        cells = whole("boards", seen.get("board"), (height, width)).astype(np.int64)
+        piece = int(whole("pieces", seen.get("piece"), (), len(ROTATIONS) - 1))
         wall: NDArray[Any] = np.zeros(height + 4, np.int64)
         wall[:height] = (cells << np.arange(width)).sum(1)[::-1]
         out: NDArray[Any] = np.empty((4 * width, kernels.size(kernels.ALL, width)))
         ends: NDArray[Any] = np.empty((4 * width, 2), np.int64)
-        piece = decision.observation["piece"]
         count = kernels.described_after_all(wall, piece, height, width, self._kind, out, ends)
         reward, avoid = self.evaluation.reward, self.parameters.avoid_end
         assert decision.legal is not None
@@ -121,3 +122,14 @@ class TetrisPlayer(Agent[TetrisPlayerParameters]):
         """Use weights saved by an agent or by training."""
         self._use(Weights.read(state) if state else self._given())
         self.loaded = bool(state)
+
+
+def _board(seat: Seat) -> tuple[int, int]:
+    """Return the height and width of a seat's board."""
+    space = seat.spec.observation_spaces[0]
+    board = space.spaces.get("board") if isinstance(space, Dict) else None
+    if isinstance(board, Box) and len(board.shape) == 2:
+        height, width = board.shape
+        if 4 <= height <= 40 and 4 <= width <= 30:
+            return height, width
+    raise DovetailError("tetris-player: these are not the observations of tetris")

@@ -10,6 +10,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.outside import LimitedPositive
 from dovetail_agents.learning.finaliser import mix, scatter
 
 Array = NDArray[Any]
@@ -101,10 +102,15 @@ class Table:
         return np.asarray(scaled + self.dtype.type(self.first))
 
     def find(self, key: Key) -> int | None:
-        """Return the row of a state; None if a sparse table has none yet."""
+        """Return the row of a state; None if a sparse table has none yet.
+
+        Raises:
+            DovetailError: a dense table does not have this state.
+        """
         if self.states is None:
             return self.rows.get(key)
-        assert isinstance(key, int)
+        if not isinstance(key, int) or not 0 <= key < self.states:
+            raise DovetailError(f"agent {self.who}: the game shows a state beyond {self.states:,}")
         return key
 
     def row(self, key: Key) -> int:
@@ -153,8 +159,8 @@ class Table:
 class Entries(Struct, frozen=True):
     """The visited entries of a table, as saved; little-endian."""
 
-    actions: int
-    states: int | None
+    actions: LimitedPositive
+    states: LimitedPositive | None
     keys: list[Key]
     places: bytes
     """uint64: row * actions + column."""
@@ -210,6 +216,9 @@ def restore(table: Table, saved: Entries) -> None:
         if tried.size and tried.max() >= rows * table.actions:
             raise wrong
         table.values.reshape(-1)[tried] = np.frombuffer(saved.values, table.dtype.newbyteorder("<"))
-        table.visits.reshape(-1)[tried] = np.frombuffer(saved.visits, "<u4")
+        visits = np.frombuffer(saved.visits, "<u4")
+        if visits.size and visits.max() >> 31:  # it would not count on
+            raise wrong
+        table.visits.reshape(-1)[tried] = visits
     except (ValueError, IndexError):
         raise wrong from None

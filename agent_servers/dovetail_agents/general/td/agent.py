@@ -6,10 +6,10 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from dovetail.peer.agents.agent import BatchAgent, Decision, End, Needs, Seat, Thoughts
 from dovetail.peer.agents.sampling import best
@@ -24,7 +24,7 @@ from dovetail_agents.general.td.targets import (
     Target,
 )
 from dovetail_agents.learning.network import Array, Linear, Network, size
-from dovetail_agents.learning.saving import become, pack, unpack
+from dovetail_agents.learning.saving import Count, become, pack, unpack
 from dovetail_agents.learning.standard import Standard
 from dovetail_agents.learning.step_size import StepSize
 from dovetail_agents.learning.traces import TRACES
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 class _Settings(Struct, forbid_unknown_fields=True):
-    inputs: Annotated[int, Meta(ge=0)]
+    inputs: Count
     """Length of a row; 0 before the first one."""
-    episodes: int
-    steps: int
-    seen: Annotated[int, Meta(ge=0)] = 0
+    episodes: Count
+    steps: Count
+    seen: Count = 0
     """Number of rows in the statistics that standardise inputs."""
 
 

@@ -130,6 +130,8 @@ class Group:
         )
         if len(starts) and not 0 <= int(starts.min()) <= int(starts.max()) < count:
             raise ProtocolError("invalid", f"`starts` names a row beyond {count - 1}")
+        if count and not 0 <= int(slots.min()) <= int(slots.max()) < self.slots:
+            raise ProtocolError("invalid", f"`slots` names one beyond {self.slots - 1}")
         if not {*rows.seats.tolist()} <= self.seats.keys():
             raise ProtocolError("invalid", "`seats` has one that this instance does not hold")
         return rows

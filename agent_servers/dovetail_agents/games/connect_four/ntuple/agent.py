@@ -18,9 +18,10 @@ from dovetail.peer.vector_random import Twisters
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Box
 from dovetail_agents.games.connect_four.ntuple import kernels
+from dovetail_agents.learning.checked import whole
 from dovetail_agents.learning.draws import explore_rows
 from dovetail_agents.learning.options import Epsilon, LearnerOptions
-from dovetail_agents.learning.saving import become, pack, unpack, wrong
+from dovetail_agents.learning.saving import Count, become, pack, unpack, wrong
 
 Array = NDArray[Any]
 MOST_SQUARES = 400
@@ -62,7 +63,7 @@ class NTupleConnectFourParameters(LearnerOptions, frozen=True, forbid_unknown_fi
 class _Settings(Struct, forbid_unknown_fields=True):
     shape: list[Annotated[int, Meta(ge=1)]]
     """Rows and columns; empty before the first board."""
-    steps: int
+    steps: Count
 
 
 class Traces:
@@ -167,7 +168,7 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
     def step(self, decision: Decision) -> int:
         assert decision.legal is not None
         learning = decision.mode == "learn"
-        boards = np.asarray(decision.observation, np.uint8)[None]
+        boards = self._boards([decision.observation], 1)
         legal: Array = np.zeros((1, boards.shape[3]), bool)
         legal[0, decision.legal] = True
         traces = self._traces_of(decision.seat.match, decision.episode) if learning else None
@@ -197,6 +198,11 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         squares = self.shape[0] * self.shape[1]
         return Traces(games, self.parameters.trace, len(self._network.tables), squares)
 
+    def _boards(self, observations: Any, count: int) -> Array:
+        assert self.shape is not None
+        found = whole("boards", observations, (count, 2, *self.shape))
+        return np.ascontiguousarray(found, np.uint8)
+
     def _values(
         self, boards: Array, legal: Array, traces: Traces | None, games: Array | None = None
     ) -> Array:
@@ -215,7 +221,11 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         if traces is not None:
             self.steps += len(boards)
         shown = boards, legal, self.parameters.connect, rate
-        kernels.decide(*shown, self._network, values, games, (traces or self._none).history)
+        history = (traces or self._none).history
+        if not kernels.decide(*shown, self._network, values, games, history):
+            raise DovetailError(
+                f"{self.name}: the game shows a board that Connect Four does not have"
+            )
         return values
 
     def play_itself(self, games: int, seed: int, shape: tuple[int, int] = (6, 7)) -> None:
@@ -241,9 +251,11 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         assert rows.legal is not None
         which = rows.places(memory.seats)
         memory.chance.begin(which[rows.starts], rows.seeds)
-        boards = np.asarray(rows.observations, np.uint8)
+        boards = self._boards(rows.observations, len(which))
         bits = np.unpackbits(rows.legal, axis=1, bitorder="little")
         legal = bits[:, : boards.shape[3]].astype(bool)
+        if legal.shape[1] < boards.shape[3]:
+            raise DovetailError(f"{self.name}: this game does not have a move for each column")
         learning = rows.mode == "learn"
         games = rows.slots.astype(np.int64)
         table = self._values(boards, legal, memory.traces if learning else None, games)

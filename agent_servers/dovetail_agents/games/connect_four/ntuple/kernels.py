@@ -26,7 +26,7 @@ COHERENCE = 2.7
 @njit(cache=True, nogil=True)
 def see(board: Array, squares: Array, heights: Array) -> int:
     """Write the squares and column heights of a board for the side of its first plane; return the
-    number of discs."""
+    number of discs, or -1 if two share a square or one has none below it."""
     _, rows, columns = board.shape
     discs = 0
     for column in range(columns):
@@ -34,6 +34,8 @@ def see(board: Array, squares: Array, heights: Array) -> int:
         for row in range(rows):
             state = 2 * board[0, row, column] + 3 * board[1, row, column]
             squares[row * columns + column] = state
+            if state not in (0, 2, 3) or (state and height < row):
+                return -1
             height += state > 0
         heights[column] = height
         discs += height
@@ -98,8 +100,9 @@ def decide(
     values: Array,
     games: Array,
     history: LatestMoves,
-) -> None:
-    """Compute the values of moves on some boards, one board after the other, and learn from each.
+) -> bool:
+    """Compute the values of moves on some boards, one board after the other, and learn from each;
+    return False at a board that no game has.
 
     A winning move has value 1 and one that fills the board 0; the network evaluates the others.
     The value of the opponent's last move moves towards minus the best of these values. The values
@@ -129,6 +132,8 @@ def decide(
     totals = np.empty(columns)
     for k in range(count):
         discs = see(boards[k], squares, heights)
+        if discs < 0:
+            return False
         for look in range(looks):
             before[look] = tables[look]
         for square in range(squares.shape[0]):
@@ -197,6 +202,7 @@ def decide(
             _learn(entries[game, at], other, network, error * slopes[game, at])
             error *= -history.decay
             other = 1 - other
+    return True
 
 
 @njit(cache=True, nogil=True)
