@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from dovetail.conform.program import Program
 
 Level = Literal[1, 2]
-"""1: reads and answers; 2: refuses what it cannot read, resumes, and answers repeats."""
+"""1: reads and answers; 2: also refuses unreadable frames, resumes, and answers repeated frames."""
 
 Play = Callable[["Program"], None]
 
 
 class Failed(Exception):
-    """A case found the program wrong: what was expected, and what came instead."""
+    """A case that the program fails: the expectation, and what came instead."""
 
     def __init__(self, expected: str, got: str) -> None:
         super().__init__(f"expected {expected}; got {got}")

@@ -44,7 +44,7 @@ def turn(p: Program, episode: int, number: int, to_act: list[int], **more: Any) 
 
 
 def begun(p: Program, **configuration: Any) -> dict[str, Any]:
-    """Create an environment and begin its episode 1, at whose turn 0 seat 0 must act."""
+    """Create an environment and start its episode 1, in which seat 0 must act first."""
     opened(p, **configuration)
     p.send(start(1))
     return turn(p, 1, 0, [0])
@@ -94,7 +94,7 @@ sessions.add(CASES, works, lambda p: None)
 
 @case("S7.4", greet=False)
 def offers(p: Program) -> None:
-    """`hello.offers` says what the program can make, with the JSON Schema of each option."""
+    """`hello.offers` describes the environments on offer, with the JSON Schema of each option."""
     found = [each for each in p.greeted.get("offers", []) if each.get("name") == "conformer"]
     if len(found) != 1:
         raise Failed("an offer named conformer", brief(p.greeted.get("offers")))
@@ -108,7 +108,7 @@ def offers(p: Program) -> None:
 
 @case("S7.4")
 def open_and_spec(p: Program) -> None:
-    """`open` is answered by `spec` of the same match."""
+    """`open` is answered with the `spec` of the same match."""
     spec = opened(p, 4)
     p.check(spec, "spec", {"seats": 2, "max_turns": 3, "reward_range": [0, 1]})
     if spec.get("name", "") not in ("", "conformer"):
@@ -122,7 +122,7 @@ def open_and_spec(p: Program) -> None:
 
 @case("S5.2", level=2)
 def an_open_that_comes_again(p: Program) -> None:
-    """`open` sent again: the same `spec` again, and no new environment."""
+    """A repeated `open` gets the same `spec`, and creates no environment."""
     again = p.send(opening())
     p.expect("spec", match=1)
     p.send(start(1))
@@ -135,7 +135,7 @@ def an_open_that_comes_again(p: Program) -> None:
 
 @case("S7.4 S12.1")
 def an_open_with_a_wrong_option(p: Program) -> None:
-    """An environment that cannot play a match answers `open` with `error` that `answers` it."""
+    """An environment that cannot play a match answers `open` with an `error` that `answers` it."""
     options: list[dict[str, Any]] = [
         {"colour": 1},
         {"seats": "two"},
@@ -162,7 +162,7 @@ def spaces_of_every_kind(p: Program) -> None:
 
 @case("S3.1")
 def several_matches(p: Program) -> None:
-    """One connection serves all matches at once; each has an environment of its own."""
+    """One connection serves many matches at once, each with its own environment."""
     p.send(*(opening(match, turns=match) for match in range(1, 9)))
     p.expect_all([("spec", {"match": match, "max_turns": match}) for match in range(1, 9)])
     p.send(*(start(10 + match, match) for match in range(1, 9)))
@@ -178,7 +178,7 @@ def several_matches(p: Program) -> None:
 
 @case("S7.4")
 def close(p: Program) -> None:
-    """After `close` the environment is gone; nothing answers it, nor one for an unknown match."""
+    """After `close` the environment is gone; no answer is sent, not even for an unknown match."""
     begun(p)
     p.send({"type": "close", "match": 1}, {"type": "close", "match": 7})
     p.quiet("`close` is not answered")
@@ -188,8 +188,7 @@ def close(p: Program) -> None:
 
 @case("S6.9", level=2)
 def a_step_after_the_close(p: Program) -> None:
-    """A frame about an episode that the program does not have: `error` `unknown` that `answers`
-    it."""
+    """A frame about an unknown episode gets an `error` `unknown` that `answers` it."""
     begun(p)
     p.send({"type": "close", "match": 1})
     for stray in (step(1, 0, [0, 0]), step(77, 0, [0, 1]), start(5, 99)):
@@ -203,7 +202,7 @@ def a_step_after_the_close(p: Program) -> None:
 
 @case("S6.1")
 def an_episode(p: Program) -> None:
-    """`start` is answered by turn 0, `step` t by turn t + 1, until the last."""
+    """`start` is answered with turn 0, and the `step` of turn t with turn t + 1."""
     opened(p)
     episode(p, 1)
     episode(p, 2)
@@ -211,7 +210,7 @@ def an_episode(p: Program) -> None:
 
 @case("S6.2")
 def a_simultaneous_turn(p: Program) -> None:
-    """`to_act` may have several seats; the `step` has the actions of all, and each has a view."""
+    """`to_act` may list several seats; each has a view, and the `step` has all their actions."""
     opened(p, seats=3, simultaneous=True, turns=2)
     p.send(start(1))
     first = turn(p, 1, 0, [0, 1, 2])
@@ -238,7 +237,7 @@ def one_seat(p: Program) -> None:
 
 @case("S6.14")
 def truncated(p: Program) -> None:
-    """An episode that is cut short is `truncated`, not `terminated`, and here has no outcome."""
+    """An episode that is cut short is `truncated`, not `terminated`; here it has no outcome."""
     begun(p, turns=1, truncate=True)
     p.send(step(1, 0, [0, 1]))
     last = turn(p, 1, 1, [], terminated=False, truncated=True, outcome=None)
@@ -257,7 +256,7 @@ def a_mask(p: Program) -> None:
 
 @case("S8.2 S3.9")
 def values_of_every_kind(p: Program) -> None:
-    """Configuration, observations and actions may be any value, and come back as they were."""
+    """Configuration, observations and actions may be any value, and come back unchanged."""
     wrong = []
     anything = {"space": "Text", "max_length": 5}
     for number, (what, value) in enumerate(values.values()):
@@ -289,7 +288,7 @@ def seeds(p: Program) -> None:
 
 @case("S8.4")
 def text_for_seats_and_watchers(p: Program) -> None:
-    """`wants` ask for text in the views of a seat, `watched` for the text that all may see."""
+    """`wants` requests text in the views of a seat, `watched` the public text."""
     opened(p)
     p.send(start(1, wants=[["text"], []], watched=False))
     found = turn(p, 1, 0, [0], text=None)
@@ -306,8 +305,7 @@ def text_for_seats_and_watchers(p: Program) -> None:
 
 @case("S8.4")
 def scenes_for_watchers(p: Program) -> None:
-    """`scenes`, in a `start` or later in a `step`, asks for the scene that all may see; one that
-    comes is the turn's."""
+    """`scenes`, in a `start` or a later `step`, requests the turn's public scene."""
     opened(p)
     p.send(start(1))
     first = turn(p, 1, 0, [0], text=None)
@@ -320,7 +318,7 @@ def scenes_for_watchers(p: Program) -> None:
 
 
 def public(found: dict[str, Any], number: int) -> None:
-    """Check what all may see of a turn, if the program can add it."""
+    """Check the public part of a turn, if the program supports it."""
     text, scene = found.get("text"), found.get("scene")
     wanted = {**SCENE, "caption": f"turn {number}"}
     if text is not None and text != f"turn {number}":
@@ -333,7 +331,7 @@ def public(found: dict[str, Any], number: int) -> None:
 
 @case("S8.4")
 def afterstates(p: Program) -> None:
-    """`wants` ask for afterstates in the views of a seat to act: one row per legal action, in their
+    """`wants` requests afterstates in the views of a seat to act: one row per legal action, in
     order."""
     spec = opened(p)
     p.check(spec, "spec", {"afterstates": True})
@@ -349,7 +347,7 @@ def afterstates(p: Program) -> None:
 
 @case("S8.4")
 def scenes(p: Program) -> None:
-    """`wants` ask for the scene in the views of a seat."""
+    """`wants` requests the scene in the views of a seat."""
     opened(p)
     p.send(start(1, wants=[["scene"], []]), step(1, 0, [0, 1]))
     for number, seat in ((0, 0), (1, 0)):
@@ -376,15 +374,15 @@ LINES: list[list[list[Any]]] = [
 
 
 def ask(p: Program, number: int, **more: Any) -> list[dict[str, Any]]:
-    """Send a ``lookahead`` of seat 0 in an episode; return what it was sent as."""
+    """Send a ``lookahead`` of seat 0 in an episode; return the message as sent."""
     asked = {"type": "lookahead", "id": number, "episode": 1, "seat": 0, "turn": 0, "lines": LINES}
     return p.send({**asked, **more})
 
 
 @case("S6.15 S6.16")
 def lookahead(p: Program) -> None:
-    """`lookahead` is answered by `reply` with a preview for each line; the episode stays as it
-    is."""
+    """`lookahead` is answered with a `reply` that has a preview for each line; the episode is
+    unchanged."""
     begun(p)
     wanted: list[dict[str, Any]] = [
         {"to_act": [1], "rewards": [1, 0], "applied": 1},
@@ -431,7 +429,7 @@ def a_lookahead_at_another_turn(p: Program) -> None:
 
 @case("S5.2", level=2)
 def a_lookahead_that_comes_again(p: Program) -> None:
-    """`lookahead` sent again: the same answer again."""
+    """A repeated `lookahead` gets the same answer."""
     begun(p)
     again = ask(p, 4000)
     first = p.expect("reply", id=4000).get("body")
@@ -445,7 +443,7 @@ def a_lookahead_that_comes_again(p: Program) -> None:
 
 @case("S3.3 S3.4")
 def several_frames_in_a_message(p: Program) -> None:
-    """How frames are bundled never changes their meaning."""
+    """Bundling frames does not change their meaning."""
     p.send(
         opening(), {"type": "ping", "number": 3}, start(1), step(1, 0, [0, 1]), step(1, 1, [1, 1])
     )
@@ -471,7 +469,7 @@ def unknown_fields_in_a_step(p: Program) -> None:
 
 @case("S5.2", level=2)
 def a_step_that_comes_again(p: Program) -> None:
-    """The last `step` sent again: the same `turn` again, without stepping."""
+    """A repeated last `step` gets the same `turn`, without another step."""
     begun(p)
     sent = p.send(step(1, 0, [0, 2]))
     p.send(*sent)
@@ -487,7 +485,7 @@ def a_step_that_comes_again(p: Program) -> None:
 
 @case("S5.2 S5.3", level=2)
 def an_older_step(p: Program) -> None:
-    """A step that came before gets its old answer, or nothing once a later one has come."""
+    """An earlier step gets its old answer, or none once a later step has arrived."""
     opened(p)
     older = p.send(start(1), step(1, 0, [0, 2]))
     p.send(step(1, 1, [1, 2]))
@@ -502,7 +500,8 @@ def an_older_step(p: Program) -> None:
 
 @case("S6.9", level=2)
 def a_step_ahead_of_its_turn(p: Program) -> None:
-    """A step for a turn other than the episode's last: `error` `unknown` that `answers` it."""
+    """A step for a turn other than the episode's last gets an `error` `unknown` that `answers`
+    it."""
     begun(p)
     p.send(step(1, 5, [0, 1]))
     p.expect("error", code="unknown", answers=p.seq)
@@ -512,7 +511,7 @@ def a_step_ahead_of_its_turn(p: Program) -> None:
 
 @case("S5.2", level=2)
 def a_start_that_comes_again(p: Program) -> None:
-    """`start` of the same episode sent again: the same turn 0 again, without a new beginning."""
+    """A repeated `start` gets the same turn 0, without restarting the episode."""
     opened(p, observation="seed")
     sent = p.send(start(1, seed=7))
     turn(p, 1, 0, [0])
@@ -528,8 +527,8 @@ def a_start_that_comes_again(p: Program) -> None:
 
 @case("S5.3", level=2)
 def settled_answers_are_forgotten(p: Program) -> None:
-    """A frame up to `ping.settled` is not sent again, so its answer is kept no longer; others
-    are."""
+    """A frame up to `ping.settled` is not repeated, so the peer drops its answer and keeps the
+    others."""
     sent = p.send(opening(), opening(2))
     p.expect("spec", match=1)
     p.expect("spec", match=2)
@@ -542,7 +541,7 @@ def settled_answers_are_forgotten(p: Program) -> None:
 
 @case("S6.1")
 def a_new_start_abandons_the_old_episode(p: Program) -> None:
-    """`start` begins an episode; one in progress in the same match is abandoned."""
+    """`start` begins an episode, and abandons one in progress in the same match."""
     opened(p)
     p.send(start(1), start(2))
     turn(p, 1, 0, [0])
@@ -558,8 +557,8 @@ def a_new_start_abandons_the_old_episode(p: Program) -> None:
 
 @case("S6.9")
 def an_action_that_the_rules_refuse(p: Program) -> None:
-    """`error` with code `illegal` that `answers` the step, and the `seat`; the episode is as
-    before."""
+    """A refused action gets an `error` `illegal` that `answers` the step and names the `seat`; the
+    episode is unchanged."""
     begun(p)
     p.send(step(1, 0, [0, -1]))
     p.expect("error", code="illegal", answers=p.seq, seat=0, id=None, message=ANY)
@@ -573,7 +572,7 @@ def an_action_that_the_rules_refuse(p: Program) -> None:
 
 @case("S6.9 S12.1")
 def rules_that_fail(p: Program) -> None:
-    """If the rules fail: `error` `crashed` that `answers` the `start` or `step`; other matches
+    """If the rules fail, an `error` `crashed` `answers` the `start` or `step`; other matches
     continue."""
     for match, where in ((1, "start"), (2, "step")):
         opened(p, match, fail=where)
@@ -587,7 +586,7 @@ def rules_that_fail(p: Program) -> None:
 
 @case("S5.2", level=2)
 def a_failure_that_comes_again(p: Program) -> None:
-    """A step that failed, sent again: the same `error` again."""
+    """A repeated step that failed gets the same `error`."""
     begun(p, fail="step")
     sent = p.send(step(1, 0, [0, 0]))
     for _ in range(2):
@@ -598,7 +597,7 @@ def a_failure_that_comes_again(p: Program) -> None:
 
 @case("S7.3")
 def messages(p: Program) -> None:
-    """A `message` is answered with its `id`; if it fails, with an `error`."""
+    """A `message` is answered with its `id`, or if it fails, with an `error`."""
     opened(p)
     for body in ("hello", None, {"a": [1, b"x"]}):
         found = p.reply("message", match=1, body=body)
@@ -610,7 +609,7 @@ def messages(p: Program) -> None:
 
 @case("S5.2", level=2)
 def a_message_that_comes_again(p: Program) -> None:
-    """A `message` sent again gets the same answer again."""
+    """A repeated `message` gets the same answer."""
     opened(p)
     sent = p.send({"type": "message", "id": 5000, "match": 1, "body": "x"})
     p.send(*sent)
@@ -623,7 +622,7 @@ def a_message_that_comes_again(p: Program) -> None:
 
 @case("S5.2 S5.5", level=2)
 def a_pending_step_after_resumption(p: Program) -> None:
-    """After `resumed` true what is sent again is answered again, and not done again."""
+    """After `resumed` true a repeated frame gets its answer again, and is not acted on twice."""
     made = p.send(opening())
     p.expect("spec", match=1)
     p.send(start(1))
@@ -640,7 +639,7 @@ def a_pending_step_after_resumption(p: Program) -> None:
 
 @case("S4.6", level=2)
 def a_welcome_that_comes_again(p: Program) -> None:
-    """The same `welcome` again, to a `hello` that was sent twice, changes nothing."""
+    """A second, equal `welcome`, in answer to a repeated `hello`, changes nothing."""
     begun(p)
     p.send(p.welcome, step(1, 0, [0, 2]))
     turn(p, 1, 1, [1])
@@ -648,8 +647,8 @@ def a_welcome_that_comes_again(p: Program) -> None:
 
 @case("S4.13", level=2)
 def everything_is_gone_after_a_lost_session(p: Program) -> None:
-    """`resumed` false: an environment closes its matches; their numbers, and requests', may be used
-    again."""
+    """After `resumed` false an environment closes its matches; numbers of matches and requests may
+    be reused."""
     opened(p)
     p.send(start(1), step(1, 0, [0, 2]), {"type": "message", "id": 5000, "match": 1, "body": "old"})
     turn(p, 1, 0, [0])

@@ -52,7 +52,7 @@ def listen(p: Program) -> None:
 
 
 def works(p: Program) -> None:
-    """Check that the program has a request answered, after the turn that it may wait for."""
+    """Check that a request of the program is answered, after any turn that it waits for."""
     if p.listening:
         p.send(TURN)
         p.line("turn")
@@ -98,7 +98,7 @@ def a_request_that_is_refused(p: Program) -> None:
 
 @case("S7.2")
 def a_request_that_ends_without_an_answer(p: Program) -> None:
-    """A request that took too long, or that was given up, gets `error` `timeout` or `cancelled`; a
+    """A request that takes too long or is cancelled gets an `error` `timeout` or `cancelled`; a
     late answer is ignored."""
     for code in ("timeout", "cancelled"):
         p.command(type="create", agent="slow", timeout=0.5)
@@ -113,7 +113,7 @@ def a_request_that_ends_without_an_answer(p: Program) -> None:
 
 @case("S7.1")
 def answers_of_others(p: Program) -> None:
-    """Answers come in any order: one with another `id` is not the answer."""
+    """Answers may come in any order, matched by `id`."""
     p.command(type="catalogue")
     request = p.expect("catalogue")
     p.send({"type": "reply", "id": request["id"] + 1000, "body": "wrong"})
@@ -126,7 +126,7 @@ def answers_of_others(p: Program) -> None:
 
 @case("S7.1 S7.2")
 def every_request(p: Program) -> None:
-    """Every request of MESSAGES.md is sent with its fields, and its answer understood."""
+    """The program can send every request of MESSAGES.md with its fields, and read the answer."""
     asked(
         p,
         "create",
@@ -179,7 +179,7 @@ def a_run_with_every_field(p: Program) -> None:
 
 @case("S7.1")
 def save(p: Program) -> None:
-    """`save` is answered by `saved` with the state's bytes."""
+    """`save` is answered with `saved` and the state's bytes."""
     state = bytes(range(256)) * 300
     p.command(type="save", instance=3, state_name="champion")
     request = p.expect("save", instance=3, state_name="champion")
@@ -210,7 +210,7 @@ def values_of_every_kind(p: Program) -> None:
 
 @case("S7.10")
 def results(p: Program) -> None:
-    """`episode`s and `progress` come during a run, and `done` at its end; none is answered."""
+    """`episode` and `progress` come during a run, and `done` at its end; none gets an answer."""
     running(p, episodes=2)
     p.send(
         result(5, 0, 11), {"type": "progress", "run": 5, "finished": 1, "running": 1, "total": 2}
@@ -251,7 +251,7 @@ def events_with_the_reply(p: Program) -> None:
 
 @case("S5.2", level=2)
 def a_result_that_comes_again(p: Program) -> None:
-    """`episode` sent again counts once; so does `done`."""
+    """A repeated `episode` or `done` counts once."""
     running(p, episodes=2)
     first = p.send(result(5, 0, 11))
     later = p.send(result(5, 1, 12), *first)
@@ -268,7 +268,7 @@ def a_result_that_comes_again(p: Program) -> None:
 
 @case("S6.14")
 def an_interrupted_result(p: Program) -> None:
-    """An episode that is played again has a new number; `scored` and `will_retry` say so."""
+    """An episode that is played again gets a new number; `scored` and `will_retry` say so."""
     running(p, episodes=1)
     bad = {
         "reason": "crashed",
@@ -287,7 +287,7 @@ def an_interrupted_result(p: Program) -> None:
 
 @case("S7.10")
 def a_run_that_fails(p: Program) -> None:
-    """`done` has a reason and a text for a person."""
+    """`done` has a reason and a text for people."""
     running(p)
     p.send({"type": "done", "run": 5, "finished": 0, "reason": "failed", "message": "td is gone"})
     wait(p, "done")
@@ -312,7 +312,7 @@ def stepwise(p: Program) -> None:
 
 @case("S7.13")
 def watching(p: Program) -> None:
-    """A watcher hears `turn`s."""
+    """A watcher receives `turn` messages."""
     asked(p, "watch")
     more = {"observations": [[0, [1, 2]]], "agents": ["td"], "text": "X to move", "mood": 1}
     p.send({**TURN, **more})
@@ -328,7 +328,7 @@ def watching(p: Program) -> None:
 
 @case("S4.8")
 def goodbye_of_the_program(p: Program) -> None:
-    """An experiment that has finished says `bye`."""
+    """An experiment that has finished sends `bye`."""
     works(p)
     p.end_of_input()
     p.expect("bye")
@@ -340,8 +340,7 @@ def goodbye_of_the_program(p: Program) -> None:
 
 @case("S5.6", level=2)
 def a_request_through_a_broken_connection(p: Program) -> None:
-    """After `resumed` true an experiment sends its unanswered requests again, with the same
-    `id`."""
+    """After `resumed` true an experiment repeats its unanswered requests, with the same `id`."""
     works(p)
     p.command(type="catalogue")
     request = p.expect("catalogue")
@@ -354,7 +353,7 @@ def a_request_through_a_broken_connection(p: Program) -> None:
 
 @case("S5.2 S5.5", level=2)
 def results_through_a_broken_connection(p: Program) -> None:
-    """A frame that is sent again may have arrived the first time: each result counts once."""
+    """A repeated frame may have arrived the first time: each result counts once."""
     running(p, episodes=2)
     sent = p.send(result(5, 0, 11))
     p.send(sessions.HELLO_FIRST)
@@ -367,7 +366,7 @@ def results_through_a_broken_connection(p: Program) -> None:
 
 @case("S4.6", level=2)
 def a_welcome_that_comes_again(p: Program) -> None:
-    """The same `welcome` again, to a `hello` that was sent twice, changes nothing."""
+    """A second, equal `welcome`, in answer to a repeated `hello`, changes nothing."""
     running(p)
     p.send(p.welcome, result(5, 0, 11), {"type": "done", "run": 5, "finished": 1})
     wait(p, "done")
@@ -377,7 +376,7 @@ def a_welcome_that_comes_again(p: Program) -> None:
 
 @case("S4.11", greet=False, level=2)
 def a_run_through_five_seconds_without_a_broker(p: Program) -> None:
-    """A broker that went and came back: `hello` with `resume`, and the run continues."""
+    """After a broker's restart the program sends `hello` with `resume`, and the run continues."""
     p.greet(heartbeat=0.75)  # as in sessions.py
     p.line("welcome")
     running(p)
@@ -391,7 +390,7 @@ def a_run_through_five_seconds_without_a_broker(p: Program) -> None:
 
 @case("S4.13", level=2)
 def a_session_that_is_lost(p: Program) -> None:
-    """`resumed` false: an experiment's runs are lost; it says so and ends."""
+    """After `resumed` false an experiment's runs are lost; the program says so and ends."""
     running(p)
     wait(p, "done")
     p.send(sessions.HELLO_FIRST)
@@ -403,8 +402,8 @@ def a_session_that_is_lost(p: Program) -> None:
 
 @case("S4.8")
 def goodbye_of_the_broker(p: Program) -> None:
-    """A broker that leaves takes its runs with it: what came before counts, and the program says
-    so; `bye` is not answered."""
+    """A broker's `bye` ends its runs: earlier results count, and the program reports the end
+    without answering."""
     running(p)
     p.send(result(5, 0, 11), {"type": "bye", "reason": "shutting down"})
     wait(p, "done")

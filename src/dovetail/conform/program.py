@@ -42,7 +42,7 @@ NUMBERED = {
 
 
 class Said(msgspec.Struct, frozen=True):
-    """Frames of one ZeroMQ message, and who sent them."""
+    """The frames of one ZeroMQ message, and their sender."""
 
     sender: str
     frames: list[bytes]
@@ -62,7 +62,7 @@ def _show(frame: bytes) -> str:
 
 
 def transcript(said: Sequence[Said]) -> list[str]:
-    """Return what was said, each frame as JSON and as bytes."""
+    """Return the frames exchanged, each as JSON and as bytes."""
     return [f"{each.sender}: {_show(frame)}" for each in said for frame in each.frames]
 
 
@@ -192,7 +192,7 @@ class Program:
     # -- hearing -----------------------------------------------------------------------------------
 
     def _hear(self, until: float) -> None:
-        """Take one ZeroMQ message of the program."""
+        """Receive one ZeroMQ message from the program."""
         left = until - time.monotonic()
         if left <= 0 or not self._socket.poll(int(left * 1000) + 1):
             raise TimeoutError
@@ -222,8 +222,8 @@ class Program:
                 self._waiting.append(message)
 
     def _says_hello_again(self, peer: bytes) -> bool:
-        """Repeat what the program has missed, if it sent its ``hello`` again because we were slow
-        (S4.6)."""
+        """Repeat the frames that the program missed, if it repeated its ``hello`` because we were
+        slow (S4.6)."""
         missed = [each.frames for each in self.said[self._since :] if each.sender == "kit"]
         if peer != self._peer:
             self._peer, self._since = peer, len(self.said)
@@ -294,7 +294,7 @@ class Program:
             left.remove(found)
 
     def quiet(self, why: str, *allowed: tuple[str, Fields], settled: int = 0) -> None:
-        """Check that nothing was said but pongs and what is allowed, by a ping and its pong."""
+        """Check with a ping that the program sent only pongs and the allowed messages."""
         number = self.ping(settled)
         while True:
             message = self.hear(f"pong {number}", pongs=True)
@@ -335,8 +335,7 @@ class Program:
     # -- sessions ----------------------------------------------------------------------------------
 
     def hello(self, patience: float | None = None) -> Fields:
-        """Return the program's next ``hello``; what it said before on that connection is
-        dropped."""
+        """Return the program's next ``hello``; drop earlier frames of that connection."""
         while True:
             message = self.hear("hello", patience)
             if message["type"] == "hello":
@@ -447,7 +446,7 @@ class Program:
         self.process.send_signal(signal.SIGTERM)
 
     def departs(self, status: int) -> None:
-        """Check that the program ends, and has nothing more to say."""
+        """Check that the program ends without another message."""
         self.exits(status)
         with contextlib.suppress(TimeoutError):
             while True:
@@ -490,7 +489,7 @@ def brief_fields(fields: Fields) -> str:
 
 
 def _default(kind: str, name: str, role: str) -> Any:
-    """Return what a field that was left out means."""
+    """Return the value of an omitted field."""
     for each in codec.AT_BROKER[role].__args__:
         if each.__struct_config__.tag == kind:
             for field in msgspec.structs.fields(each):

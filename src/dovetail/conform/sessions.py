@@ -1,4 +1,4 @@
-"""The cases that every role has: hello, heartbeats, refusals, bad frames, resumption, goodbyes."""
+"""The cases of every role: hello, heartbeats, refusals, bad frames, resumption and `bye`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S14.2", greet=False)
     def features(p: Program) -> None:
-        """Unknown features in `welcome` are ignored; a peer announces only what it knows."""
+        """Unknown features in `welcome` are ignored; a peer announces only features that it
+        supports."""
         welcomed(p, features=["example.org/dance"])
         works(p)
 
@@ -102,7 +103,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S3.4 S15.1")
     def bad_frames_do_no_harm(p: Program) -> None:
-        """A frame that cannot be read is refused or ignored, and nothing worse."""
+        """An unreadable frame is refused or ignored, and does no harm."""
         listen(p)
         for vector in bad_frames():
             p.send(vector.frame)
@@ -114,7 +115,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S12.3", level=2)
     def bad_frames_are_refused(p: Program) -> None:
-        """A frame that cannot be read gets an `error` of the right code, and nothing worse."""
+        """An unreadable frame gets an `error` with the right code, and does no harm."""
         listen(p)
         wrong = []
         for vector in bad_frames():
@@ -132,7 +133,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S3.4")
     def a_bad_frame_does_not_spoil_its_neighbours(p: Program) -> None:
-        """Frames are read in order, each for itself: a bad frame has no effect on the others."""
+        """Frames are read in order and separately: a bad frame does not affect the others."""
         listen(p)
         p.send({"type": "ping", "number": 1}, b"\xc1", {"type": "ping", "number": 2})
         pongs: list[int] = []
@@ -149,7 +150,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S11.1")
     def frames_within_the_limits(p: Program) -> None:
-        """A peer reads whatever the limits allow: 16 MiB, 32 levels, 100,000 values."""
+        """A peer reads every frame within the limits: 16 MiB, 32 levels, 100,000 values."""
         listen(p)
         deep: object = 0
         for _ in range(31):
@@ -161,7 +162,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S11.2", level=2)
     def frames_beyond_the_limits(p: Program) -> None:
-        """A frame beyond the limits gets `limit`."""
+        """A frame beyond the limits gets an `error` `limit`."""
         listen(p)
         deep: object = 0
         for _ in range(32):
@@ -172,7 +173,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S9.1 S15.1")
     def unknown_types_do_no_harm(p: Program) -> None:
-        """A type that is not in the receiver's row is refused or ignored, and nothing worse."""
+        """A type that is not in the receiver's row is refused or ignored, and does no harm."""
         listen(p)
         p.send({"type": "dance"}, {"type": "turns", "episodes": 1})
         p.quiet("refused or ignored", ("error", {"code": "unknown-type"}))
@@ -180,7 +181,8 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S9.1", level=2)
     def unknown_types(p: Program) -> None:
-        """A type that is not in the receiver's row gets `unknown-type`, and nothing worse."""
+        """A type that is not in the receiver's row gets an `error` `unknown-type`, and does no
+        harm."""
         listen(p)
         foreign = {"type": "hello", "version": 1, "role": "agent"}
         for message in ({"type": "dance"}, {"type": "turns", "episodes": 1}, foreign):
@@ -197,8 +199,8 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S3.6")
     def any_well_formed_encoding_will_do(p: Program) -> None:
-        """The order of keys is free, the last of two equal keys counts, headers need not be the
-        shortest."""
+        """Keys may come in any order, the last of two equal keys counts, and headers need not be
+        the shortest."""
         listen(p)
         p.send(b"\x82\xa6number\x03\xa4type\xa4ping")
         p.expect("pong", number=3)
@@ -209,7 +211,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S12.2")
     def errors_are_never_answered_with_errors(p: Program) -> None:
-        """Never answer an `error` with an `error`; an unknown code is like `unavailable`."""
+        """An `error` is never answered with an `error`; an unknown code counts as `unavailable`."""
         listen(p)
         p.send(
             {"type": "error", "code": "unavailable", "message": "no"},
@@ -222,8 +224,8 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S4.11 S4.3", level=2)
     def hello_first_asks_for_the_session_again(p: Program) -> None:
-        """At `hello-first` a peer says `hello` with `resume`, `seen` and its own name on the same
-        socket."""
+        """After `hello-first` a peer sends `hello` with `resume`, `seen` and its own name on the
+        same socket."""
         works(p)
         listen(p)
         before = p.routing_id
@@ -246,7 +248,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S4.11", greet=False, level=2)
     def silence_makes_a_new_connection(p: Program) -> None:
-        """After 4 heartbeats of silence (2 s at least) a peer makes a new connection and says
+        """After 4 heartbeats of silence, at least 2 s, a peer opens a new connection and sends
         `hello` with `resume`."""
         welcomed(p, heartbeat=0.1)
         listen(p)
@@ -259,7 +261,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S4.11", greet=False)
     def a_session_that_is_heard_stays(p: Program) -> None:
-        """A peer that hears pings keeps its connection."""
+        """A peer that receives pings keeps its connection."""
         welcomed(p, heartbeat=0.75)
         listen(p)
         for number in range(14):  # for longer than the 3 s of silence that would be too long
@@ -272,7 +274,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
         @case("S15.1")
         def hello_first_is_heard(p: Program) -> None:
-            """At `hello-first` a peer says `hello` again, or ends with a status other than 0."""
+            """After `hello-first` a peer sends `hello` again, or ends with a nonzero status."""
             works(p)
             p.send(HELLO_FIRST)
             try:
@@ -286,8 +288,8 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
         @case("S4.13", greet=False, level=2)
         def a_lost_session_is_begun_again(p: Program) -> None:
-            """`resumed` false: a new session, everything of the old one is gone; the program keeps
-            working."""
+            """After `resumed` false a new session begins without anything of the old one; the
+            program keeps working."""
             p.greet()
             works(p)
             p.send(HELLO_FIRST)
@@ -299,7 +301,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
         @case("S13.6")
         def sent_away(p: Program) -> None:
-            """An `error` `access` that answers nothing, then `bye`: the program shows the text and
+            """After an unsolicited `error` `access` and a `bye`, the program shows the text and
             ends with status 1."""
             works(p)
             text = "the key 'ann' was revoked"
@@ -317,7 +319,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
         @case("S4.8")
         def goodbye_of_the_program(p: Program) -> None:
-            """A program that is asked to stop says `bye` and ends."""
+            """A program that is told to stop sends `bye` and ends."""
             listen(p)
             p.terminate()
             p.expect("bye")
@@ -325,8 +327,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
         @case("S4.11", greet=False, level=2)
         def the_broker_is_gone_for_five_seconds(p: Program) -> None:
-            """A broker that went and came back under the same address hears `hello` with
-            `resume`."""
+            """A broker restarted at the same address gets a `hello` with `resume`."""
             p.greet(
                 heartbeat=0.75
             )  # three seconds of silence: seen in five, and not on a busy machine

@@ -9,7 +9,7 @@ from dovetail.conform.program import Program
 
 @case("S5.2 S5.5", level=2)
 def a_pending_decision_after_resumption(p: Program) -> None:
-    """After `resumed` true what is sent again is answered again, and not decided twice."""
+    """After `resumed` true a repeated decision gets its answer again, and is not decided twice."""
     sent = begun(p)
     sessions.renewed(p, resumed=True)
     p.send(*sent)
@@ -21,8 +21,7 @@ def a_pending_decision_after_resumption(p: Program) -> None:
 
 @case("S5.4 S5.5", level=2)
 def a_decision_that_was_lost(p: Program) -> None:
-    """`hello.seen` does not count what never came: a frame that was lost is taken when it is sent
-    again."""
+    """`hello.seen` does not count a lost frame: the program accepts it when it is repeated."""
     seated(p)
     before = p.seq
     p.seq += 1  # of a frame that is lost
@@ -51,7 +50,7 @@ def numbers_may_skip(p: Program) -> None:
 
 @case("S4.6", level=2)
 def a_welcome_that_comes_again(p: Program) -> None:
-    """The same `welcome` again, to a `hello` that was sent twice, changes nothing."""
+    """A second, equal `welcome`, in answer to a repeated `hello`, changes nothing."""
     begun(p)
     p.send(p.welcome, step(1, 1))
     acts(p, 1, 1)
@@ -60,7 +59,8 @@ def a_welcome_that_comes_again(p: Program) -> None:
 
 @case("S4.13", level=2)
 def everything_is_gone_after_a_lost_session(p: Program) -> None:
-    """`resumed` false: episodes end, instances and seats go; old numbers mean nothing."""
+    """After `resumed` false all episodes, instances and seats are gone; old numbers mean
+    nothing."""
     seated(p)
     p.send(start(1), {"type": "message", "id": 5000, "instance": 1, "body": "old"})
     acts(p, 1, 0)
@@ -79,7 +79,7 @@ def everything_is_gone_after_a_lost_session(p: Program) -> None:
 
 @case("S5.2 S4.11", greet=False, level=2)
 def a_decision_through_a_long_silence(p: Program) -> None:
-    """A new connection after silence: the same decision, sent again, gets the same action."""
+    """After silence and a new connection, the repeated decision gets the same action."""
     p.greet(heartbeat=0.1)
     sent = begun(p, reward=0.5)
     p.resumes(patience=p.patience + 5)

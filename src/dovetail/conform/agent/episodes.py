@@ -40,7 +40,7 @@ def an_episode(p: Program) -> None:
 
 @case("S3.7")
 def defaults_may_be_sent_or_left_out(p: Program) -> None:
-    """A field with a default may be left out; sending its default means the same."""
+    """A field with a default may be omitted; sending the default means the same."""
     create(p, parameters={}, seed=0, state=None)
     p.send({**init(), "lookahead": False, "agent": ""})
     least = {"type": "start", "episode": 1, "match": 1, "seat": 0, "turn": 0, "seed": 0}
@@ -57,7 +57,7 @@ def defaults_may_be_sent_or_left_out(p: Program) -> None:
 
 @case("S3.7")
 def unknown_fields_in_a_decision(p: Program) -> None:
-    """Unknown fields are ignored, also inside of nested maps."""
+    """Unknown fields are ignored, even inside nested maps."""
     create(p, mood="good")
     about = init()
     about["spec"] = {**about["spec"], "colour": "red", "discount": 0.5}
@@ -72,8 +72,8 @@ def unknown_fields_in_a_decision(p: Program) -> None:
 
 @case("S7.16")
 def thoughts_change_nothing(p: Program) -> None:
-    """`think` does not change the action; thoughts, if the library has them, come only if it was
-    there."""
+    """`think` does not change the action; thoughts, if the library supports them, are sent only
+    with it."""
     seated(p)
     p.send(start(1, think=True))
     found = p.expect("action", episode=1, turn=0, seat=0, action=2).get("thoughts")
@@ -88,7 +88,7 @@ def thoughts_change_nothing(p: Program) -> None:
 
 @case("S6.4")
 def resigning(p: Program) -> None:
-    """An agent may resign its episode, and report what it measured since its last answer."""
+    """An agent may resign its episode, and report its measurements since its last answer."""
     begun(p)
     p.send(step(1, 1, observation="resign", reward=0.5))
     found = p.hear("the action that resigns")
@@ -101,8 +101,8 @@ def resigning(p: Program) -> None:
 
 @case("S8.3")
 def legal_actions_as_list_mask_or_nil(p: Program) -> None:
-    """Legal actions travel as action numbers or as a bit mask, bit n mod 8 (from the lowest) of
-    byte n div 8."""
+    """Legal actions are action numbers or a bit mask: bit n mod 8, from the lowest, of byte n div
+    8."""
     seated(p)
     wrong = []
     for number, (what, legal, highest) in enumerate(values.LEGAL):
@@ -118,7 +118,7 @@ def legal_actions_as_list_mask_or_nil(p: Program) -> None:
 
 @case("S8.2 S3.9")
 def values_of_every_kind(p: Program) -> None:
-    """Observations and actions may be any value: what is decoded and encoded again is the same."""
+    """Observations and actions may be any value, and survive decoding and encoding."""
     seated(p)
     wrong = []
     for number, (what, value) in enumerate(values.values()):
@@ -145,7 +145,7 @@ def values_in_any_encoding(p: Program) -> None:
 
 @case("S11.1")
 def the_largest_observation(p: Program) -> None:
-    """A frame may have 16 MiB, and 100,000 values."""
+    """A frame may contain 16 MiB, and 100,000 values."""
     seated(p)
     for number, value in enumerate((b"\x07" * ((1 << 24) - 512), [1] * 99_900)):
         p.send(start(number + 1, legal=None, observation=value))
@@ -174,7 +174,7 @@ def spaces_of_every_kind(p: Program) -> None:
 
 @case("S6.11 S3.9")
 def clock_text_mode_and_seed(p: Program) -> None:
-    """A decision has the clock, what is wanted, and the mode; seeds go up to 2^63-1."""
+    """A decision has the clock, the requested extras, and the mode; seeds go up to 2^63-1."""
     seated(p)
     seed = 2**63 - 1
     clock = {"decision": 2.5, "left": 60.0, "last": 0.125}
@@ -194,8 +194,7 @@ def clock_text_mode_and_seed(p: Program) -> None:
 
 @case("S8.4")
 def afterstates_and_scenes(p: Program) -> None:
-    """A decision has the afterstates and the scene that are wanted: any values, as they were
-    sent."""
+    """A decision has the requested afterstates and scene: any values, unchanged."""
     seated(p)
     scene = {"width": 2.0, "cells": [{"x": 0.5, "y": 1.0}], "caption": "turn 0", "mood": 1}
     for turn, afterstates in enumerate((values.AFTER, [[1, 2], [3, 4], [5, 6]], [])):
@@ -210,7 +209,7 @@ def afterstates_and_scenes(p: Program) -> None:
 
 @case("S6.10")
 def evaluate_changes_nothing(p: Program) -> None:
-    """An agent whose `start` says `evaluate` must be the same after the episode as before."""
+    """An agent must not change in an episode whose `start` says `evaluate`."""
     seated(p)
     p.send(start(1), end(1))
     acts(p, 1, 0)
@@ -227,7 +226,7 @@ def evaluate_changes_nothing(p: Program) -> None:
 
 @case("S3.3 S3.4")
 def several_frames_in_a_message(p: Program) -> None:
-    """How frames are bundled never changes their meaning."""
+    """Bundling frames does not change their meaning."""
     seated(p)
     p.send(*(start(episode) for episode in range(1, 33)))
     p.expect_all([("action", {"episode": episode, "action": 2}) for episode in range(1, 33)])
@@ -253,7 +252,7 @@ def several_seats_and_simultaneous_turns(p: Program) -> None:
 
 @case("S6.7")
 def an_end_without_a_decision(p: Program) -> None:
-    """A seat that never moved gets `end` without a `start`; `match` says which."""
+    """A seat that never moved gets an `end` without a `start`; `match` identifies it."""
     seated(p)
     p.send(end(1, reward=-1.0, reason="cancelled"))
     counters(p, 0, 1, -1.0)
@@ -261,7 +260,7 @@ def an_end_without_a_decision(p: Program) -> None:
 
 @case("S6.7")
 def an_end_instead_of_a_turn(p: Program) -> None:
-    """A seat always hears one `end`, also while it owes an answer; the next episode is
+    """A seat always gets one `end`, even while it owes an answer; the next episode is
     unaffected."""
     seated(p)
     p.send(start(1), end(1, reason="cancelled"), start(2))

@@ -20,8 +20,7 @@ from dovetail.conform.program import ANY, Program
 
 @case("S6.8")
 def a_game_that_it_cannot_play(p: Program) -> None:
-    """An agent that cannot play answers `init` with `error`, code `unavailable`, that `answers`
-    it."""
+    """An agent that cannot play answers `init` with an `error` `unavailable` that `answers` it."""
     create(p, parameters={"refuse": True})
     p.send(init(4, 1))
     p.expect("error", code="unavailable", answers=p.seq, id=None, message=ANY)
@@ -30,7 +29,7 @@ def a_game_that_it_cannot_play(p: Program) -> None:
 
 @case("S6.8 S12.1")
 def an_agent_that_crashes(p: Program) -> None:
-    """An agent that failed in a decision: `error` `crashed` that `answers` it."""
+    """An agent that fails at a decision sends an `error` `crashed` that `answers` it."""
     begun(p)
     p.send(step(1, 1, observation="crash", reward=1.0))
     p.expect("error", code="crashed", answers=p.seq, id=None, message=ANY)
@@ -41,7 +40,7 @@ def an_agent_that_crashes(p: Program) -> None:
 
 @case("S5.2", level=2)
 def a_crash_that_comes_again(p: Program) -> None:
-    """A decision that failed, sent again: the same `error` again."""
+    """A repeated decision that failed gets the same `error`."""
     seated(p)
     sent = p.send(start(1, observation="crash"))
     for _ in range(2):
@@ -53,7 +52,7 @@ def a_crash_that_comes_again(p: Program) -> None:
 
 @case("S6.8")
 def a_crash_among_others(p: Program) -> None:
-    """Decisions that came together with one that fails are answered."""
+    """Decisions in the same message as a failing one are answered."""
     seated(p)
     _, failing, _ = p.send(start(1), start(2, observation="crash"), start(3))
     p.expect_all(
@@ -67,7 +66,7 @@ def a_crash_among_others(p: Program) -> None:
 
 @case("S7.7")
 def save_and_load(p: Program) -> None:
-    """`save` and `load` move an instance's state as bytes, `create` may begin from one."""
+    """`save` and `load` transfer an instance's state as bytes; `create` may start from one."""
     seated(p)
     p.send(start(1, reward=0.5), end(1))
     acts(p, 1, 0)

@@ -46,7 +46,7 @@ def a_group(p: Program) -> None:
 
 @case("S16.7")
 def a_decision_of_a_group_that_fails(p: Program) -> None:
-    """A decision at which the agent fails is in `faults`; the others are answered."""
+    """A decision at which the agent fails is listed in `faults`; the others are answered."""
     if not groups(p):
         return
     seated(p)
@@ -60,8 +60,8 @@ def a_decision_of_a_group_that_fails(p: Program) -> None:
 
 @case("S16.7")
 def resigning_in_a_group(p: Program) -> None:
-    """A row that resigns is in `resigns`; the others are answered. `measures` has a map for each
-    row."""
+    """A row that resigns is listed in `resigns`; the others are answered. `measures` has a map for
+    each row."""
     if not groups(p):
         return
     seated(p)
@@ -75,7 +75,7 @@ def resigning_in_a_group(p: Program) -> None:
 
 @case("S16.4 S6.8")
 def a_batch_without_an_agent(p: Program) -> None:
-    """A batch for an instance without a seat in the group gets `error` that `answers` it."""
+    """A batch for an instance without a seat in the group gets an `error` that `answers` it."""
     if not groups(p):
         return
     seated(p)
@@ -86,7 +86,7 @@ def a_batch_without_an_agent(p: Program) -> None:
 
 @case("S5.2", level=2)
 def a_batch_that_comes_again(p: Program) -> None:
-    """Decisions sent again: the same `actions` again, and nothing is decided twice."""
+    """Repeated decisions get the same `actions`, and nothing is decided twice."""
     if not groups(p):
         return
     seated(p)

@@ -22,8 +22,7 @@ sessions.add(CASES, works, lambda p: None)
 
 @case("S7.5", greet=False)
 def offers(p: Program) -> None:
-    """`hello.offers` names what the program can make: the conformer of
-    docs/reference/conformer.md."""
+    """`hello.offers` names the agents on offer: those of docs/reference/conformer.md."""
     found = p.greeted.get("offers", [])
     wanted = [each for each in found if each.get("name") == "conformer"]
     if len(wanted) != 1:
@@ -51,7 +50,7 @@ def create_and_message(p: Program) -> None:
 
 @case("S7.3")
 def create_with_a_wrong_parameter(p: Program) -> None:
-    """A request that failed is answered with an `error` with its `id`, and makes nothing."""
+    """A request that fails gets an `error` with its `id`, and creates nothing."""
     p.refused("create", instance=1, agent="conformer", parameters={"colour": 1})
     p.refused("create", instance=2, agent="conformer", parameters={"refuse": "yes"})
     p.refused("message", instance=1, body=1)
@@ -60,7 +59,7 @@ def create_with_a_wrong_parameter(p: Program) -> None:
 
 @case("S7.3")
 def create_of_an_unknown_type(p: Program) -> None:
-    """A type that the program does not offer cannot be made."""
+    """A type that the program does not offer cannot be created."""
     p.refused("create", instance=1, agent="chess-player")
     works(p)
 
@@ -76,7 +75,8 @@ def requests_about_unknown_instances(p: Program) -> None:
 
 @case("S5.2", level=2)
 def requests_that_come_again(p: Program) -> None:
-    """`create`, `message`, `save` sent again: the same answer, and not done again."""
+    """A repeated `create`, `message` or `save` gets the same answer, and is not carried out
+    twice."""
     made = {"type": "create", "id": 1001, "instance": 1, "agent": "conformer"}
     ask = {"type": "message", "id": 1002, "instance": 1, "body": "counters"}
     save = {"type": "save", "id": 1003, "instance": 1}
@@ -101,7 +101,7 @@ def requests_that_come_again(p: Program) -> None:
 
 @case("S5.3", level=2)
 def answers_are_kept_until_they_are_settled(p: Program) -> None:
-    """A peer keeps each answer until a `ping` says that it is settled, however many there are."""
+    """A peer keeps every answer until a `ping` says that it is settled, however many there are."""
     create(p)
     bodies = list(range(200))
     sent = p.send(*({"type": "message", "id": 2000 + i, "instance": 1, "body": i} for i in bodies))
@@ -114,8 +114,8 @@ def answers_are_kept_until_they_are_settled(p: Program) -> None:
 
 @case("S5.3", level=2)
 def settled_answers_are_forgotten(p: Program) -> None:
-    """A frame up to `ping.settled` is not sent again, so its answer is kept no longer; others
-    are."""
+    """A frame up to `ping.settled` is not repeated, so the peer drops its answer and keeps the
+    others."""
     create(p)
     sent = p.send(*({"type": "message", "id": i, "instance": 1, "body": i} for i in (2001, 2002)))
     p.expect("reply", id=2001)
@@ -129,7 +129,7 @@ def settled_answers_are_forgotten(p: Program) -> None:
 
 @case("S7.5")
 def several_instances(p: Program) -> None:
-    """Instances have memories of their own."""
+    """Instances do not share memory."""
     create(p, 1)
     create(p, 2)
     p.send(init(1, 0, 1), init(1, 1, 2), start(1, seat=0), start(1, seat=1, turn=1))
@@ -142,7 +142,7 @@ def several_instances(p: Program) -> None:
 
 @case("S7.5")
 def cleanup(p: Program) -> None:
-    """`cleanup` releases an instance; others stay."""
+    """`cleanup` releases an instance; the others remain."""
     create(p, 1)
     create(p, 2)
     p.reply("cleanup", instance=1)
@@ -152,7 +152,7 @@ def cleanup(p: Program) -> None:
 
 @case("S7.3")
 def a_message_that_fails(p: Program) -> None:
-    """An agent that fails in a request: `error` with the `id`; it keeps working."""
+    """An agent that fails at a request sends an `error` with its `id`, and keeps working."""
     create(p)
     p.refused("message", instance=1, body="crash")
     counters(p, 0, 0, 0.0)

@@ -19,7 +19,7 @@ REWARDS = [each["rewards"] for each in PREVIEWS]
 
 
 def looking(p: Program, episode: int = 1) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Give the program a decision in which it asks; return the decision and the question."""
+    """Send a decision that makes the program ask; return the decision and the question."""
     [decision] = p.send(start(episode, legal=None, observation={"look": LINES}))
     question = p.expect("lookahead", episode=episode, seat=0, turn=0, id=ANY)
     lines = question.get("lines")
@@ -30,7 +30,7 @@ def looking(p: Program, episode: int = 1) -> tuple[dict[str, Any], dict[str, Any
 
 @case("S6.15")
 def lookahead(p: Program) -> None:
-    """An agent may ask `lookahead` within a decision; the `reply` with that `id` has a preview for
+    """An agent may send `lookahead` within a decision; the `reply` with its `id` has a preview for
     each line."""
     create(p)
     p.send({**init(), "lookahead": True})
@@ -49,7 +49,7 @@ def lookahead(p: Program) -> None:
 
 @case("S6.17")
 def a_lookahead_that_is_refused(p: Program) -> None:
-    """A `lookahead` may get an `error` with its `id`; the decision must still be answered."""
+    """A `lookahead` may get an `error` with its `id`; the agent must still answer the decision."""
     create(p)
     p.send({**init(), "lookahead": True})
     _, question = looking(p)
@@ -61,8 +61,7 @@ def a_lookahead_that_is_refused(p: Program) -> None:
 
 @case("S6.17")
 def an_end_during_a_lookahead(p: Program) -> None:
-    """An episode may end while its seat waits for a `reply`; a reply that comes later is
-    ignored."""
+    """An episode may end while its seat waits for a `reply`; a later reply is ignored."""
     create(p)
     p.send({**init(), "lookahead": True})
     _, question = looking(p)
@@ -74,8 +73,8 @@ def an_end_during_a_lookahead(p: Program) -> None:
 
 @case("S5.6", level=2)
 def a_lookahead_through_a_broken_connection(p: Program) -> None:
-    """After `resumed` true an agent sends its unanswered `lookahead` again, with the same `id`; the
-    decision sent again waits for it."""
+    """After `resumed` true an agent repeats its unanswered `lookahead`, with the same `id`; the
+    repeated decision waits for it."""
     create(p)
     p.send({**init(), "lookahead": True})
     decision, question = looking(p)

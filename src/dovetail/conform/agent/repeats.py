@@ -20,7 +20,7 @@ from dovetail.conform.program import ANY, Program
 
 @case("S5.2", level=2)
 def a_decision_that_comes_again(p: Program) -> None:
-    """A repeated decision: the same `action` again, without deciding or learning twice."""
+    """A repeated decision gets the same `action`, without deciding or learning twice."""
     seated(p)
     first = p.send(start(1, legal=None, observation="once"))
     acts(p, 1, 0, action="once")
@@ -35,7 +35,7 @@ def a_decision_that_comes_again(p: Program) -> None:
 
 @case("S5.2 S5.3", level=2)
 def an_older_decision(p: Program) -> None:
-    """A decision that came before gets its old answer, or nothing once a later one has come."""
+    """An earlier decision gets its old answer, or none once a later decision has arrived."""
     older = begun(p)
     older += p.send(step(1, 2, legal=[1]))
     acts(p, 1, 2, action=1)
@@ -48,7 +48,7 @@ def an_older_decision(p: Program) -> None:
 
 @case("S5.2", level=2)
 def what_comes_again_after_the_end(p: Program) -> None:
-    """An ended episode is not begun again by what is sent again, and ends once."""
+    """Repeated frames do not restart an ended episode; it ends once."""
     sent = begun(p)
     sent += p.send(end(1, reward=1.0))
     p.send(*sent)
@@ -58,8 +58,7 @@ def what_comes_again_after_the_end(p: Program) -> None:
 
 @case("S6.8", level=2)
 def a_decision_for_a_seat_that_it_does_not_hold(p: Program) -> None:
-    """A decision for a seat or an episode that the program does not have: `error` `unknown` that
-    `answers` it."""
+    """A decision for an unknown seat or episode gets an `error` `unknown` that `answers` it."""
     seated(p)
     for stray in (step(42, 3), start(43, match=9), start(44, seat=1)):
         p.send(stray)
@@ -69,7 +68,7 @@ def a_decision_for_a_seat_that_it_does_not_hold(p: Program) -> None:
 
 @case("S5.2", level=2)
 def an_init_that_comes_again(p: Program) -> None:
-    """`init` sent again is ignored, also after the seat went to another instance."""
+    """A repeated `init` is ignored, even after the seat has passed to another instance."""
     create(p, 1)
     create(p, 2)
     again = p.send(init())
@@ -85,7 +84,7 @@ def an_init_that_comes_again(p: Program) -> None:
 
 @case("S7.6")
 def a_seat_that_changes_hands(p: Program) -> None:
-    """`init` for a seat that is taken, with another instance: the seat changes hands."""
+    """An `init` for an occupied seat passes the seat to the new instance."""
     create(p, 1)
     create(p, 2)
     p.send(init(), start(1))
@@ -99,8 +98,7 @@ def a_seat_that_changes_hands(p: Program) -> None:
 
 @case("S7.6")
 def leave(p: Program) -> None:
-    """After `leave` the match's seats are free; one for a match that it does not know is
-    ignored."""
+    """After `leave` the match's seats are free; a `leave` for an unknown match is ignored."""
     seated(p, 0, 1)
     p.send(
         {"type": "leave", "match": 1}, {"type": "leave", "match": 1}, {"type": "leave", "match": 9}

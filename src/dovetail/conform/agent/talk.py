@@ -78,7 +78,7 @@ def seated(p: Program, *seats: int, **fields: Any) -> None:
 
 
 def begun(p: Program, **more: Any) -> list[dict[str, Any]]:
-    """Seat instance 1 and have it act in episode 1; return the decision as it was sent."""
+    """Seat instance 1 and let it act in episode 1; return the decision as sent."""
     seated(p)
     sent = p.send(start(1, **more))
     acts(p, 1, 0)
