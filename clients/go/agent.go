@@ -9,32 +9,32 @@ import (
 // It is called from one goroutine. A panic costs the decision or request, not the program.
 type Agent interface {
 	// Step answers a decision with an action: a legal action number, or a value of the action space if
-	// decision.Legal is nil. Resign gives the episode up. A Thinker may return a *Lookahead instead.
+	// decision.Legal is nil. Resign gives up the episode. A Thinker may return a *Lookahead instead.
 	Step(ctx context.Context, decision *Decision) (action any, err error)
 }
 
-// Resign is an action that gives the episode up: it ends against the seat.
+// Resign is an action that gives up the episode: the seat loses.
 var Resign any = resignation{}
 
 type resignation struct{}
 
-// Seater is an Agent that wants to know its seats.
+// Seater is an Agent that is told its seats.
 type Seater interface {
 	// Init takes a seat of a match; with an error it refuses to play the game.
 	Init(seat *Seat) error
 }
 
-// Starter is an Agent that answers its first decision of an episode otherwise than by Step.
+// Starter is an Agent with a separate method for the first decision of an episode.
 type Starter interface {
 	Start(ctx context.Context, decision *Decision) (action any, err error)
 }
 
-// Ender is an Agent that wants to hear the end of each episode, also of those in which it never had to decide.
+// Ender is an Agent that handles the end of each episode, even if it never had to decide.
 type Ender interface {
 	End(seat *Seat, end *End) error
 }
 
-// Thinker is an Agent that asks the environment what would follow.
+// Thinker is an Agent that looks ahead.
 type Thinker interface {
 	// Continue resumes a decision that Step answered with a *Lookahead: with a preview of each line,
 	// or with the error that the question got. It may ask again.
@@ -46,20 +46,20 @@ type Messenger interface {
 	Message(body any) (any, error)
 }
 
-// Saver is an Agent with a memory that can travel.
+// Saver is an Agent whose state can be saved.
 type Saver interface {
-	// Save returns everything that Load needs to continue as if nothing had happened.
+	// Save returns the complete state, from which Load continues exactly.
 	Save() ([]byte, error)
-	// Load continues from what Save returned.
+	// Load continues from the state that Save returned.
 	Load(state []byte) error
 }
 
-// Cleaner has something to release. Nothing is called after Cleanup.
+// Cleaner releases resources. Cleanup is the last call.
 type Cleaner interface {
 	Cleanup()
 }
 
-// AgentType is what a program offers.
+// AgentType is an agent type that a program offers.
 type AgentType struct {
 	Name        string
 	Description string // one sentence for a person
@@ -108,7 +108,7 @@ type Seat struct {
 	Lookahead bool   // whether the run allows *Lookahead
 }
 
-// Decision is what one seat must decide.
+// Decision is a decision that one seat owes.
 type Decision struct {
 	Seat        *Seat
 	Episode     int64
@@ -123,16 +123,16 @@ type Decision struct {
 	Scene       any // the position to be drawn, if it is wanted
 	Clock       *Clock
 	Seed        int64 // of this seat in this episode
-	Think       bool  // whether anyone watches who may see Thoughts; it must not change the action
+	Think       bool  // whether a watcher may see Thoughts; it must not change the action
 
-	// Thoughts show watchers what the agent thinks, if it sets them; they are sent only if Think is true.
+	// Thoughts are the agent's thoughts for watchers, if it sets them; they are sent only if Think is true.
 	Thoughts *Thoughts
 
-	// Measures are what the agent measured since its last answer, such as a loss, if it sets them. Their means are in
+	// Measures are measurements since the last answer, such as a loss, if the agent sets them. Their means are in
 	// the result of the episode.
 	Measures map[string]float64
 
-	// RNG is for this seat's random choices in this episode; with it the same seeds replay the same.
+	// RNG is the generator for this seat's random choices in this episode, which makes them repeatable.
 	RNG *rand.Rand
 }
 
@@ -147,9 +147,9 @@ func (d *Decision) Random() any {
 	return nil
 }
 
-// Lookahead is a question to the environment: what would follow from these lines of actions? Where several seats
+// Lookahead is a question to the environment: which positions do these lines of actions lead to? Where several seats
 // act at once, an entry of a line is a []any with theirs in rising order; else it is the action.
 type Lookahead struct {
 	Lines [][]any
-	Seed  int64 // for what the seat cannot know and for chance; the same draw for all lines
+	Seed  int64 // of hidden information and chance; all lines share one sample
 }

@@ -48,8 +48,8 @@ type play struct {
 	question *AgentLookahead // that question
 }
 
-// AgentHost holds the agents of one program. A decision that comes twice gets the same answer, without asking the
-// agent again, so that a reconnection cannot make a learner learn twice.
+// AgentHost holds the agents of one program. A repeated decision gets the same answer, without asking the agent
+// again, so that a reconnection cannot make a learner learn twice.
 type AgentHost struct {
 	inbox
 	types     []AgentType

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Contains says whether a space has a value, as the value travels (SPEC.md, S8.1).
+// Contains says whether a space contains a value as sent on the wire (SPEC.md, S8.1).
 func Contains(space Space, value any) bool {
 	frame, err := EncodeValue(value)
 	if err != nil {

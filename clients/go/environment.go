@@ -3,7 +3,7 @@ package dovetail
 // Environment is the rules of a game, made for one match. It may also be a Texter, Foreseer, Scener, Forker,
 // Messenger and Cleaner. It is called from one goroutine. A panic costs the episode or request, not the program.
 type Environment interface {
-	// Init says what seats can expect; it is called once, before any episode.
+	// Init returns the spec of the game; it is called once, before any episode.
 	Init() (*Spec, error)
 	// Start begins an episode and drops one in progress.
 	Start(seed int64) (*Turn, error)
@@ -12,10 +12,10 @@ type Environment interface {
 	Step(actions []SeatValue) (*Turn, error)
 }
 
-// Everybody stands for a seat where what everybody may know is asked for.
+// Everybody is the seat that stands for the public position.
 const Everybody = -1
 
-// Texter describes the present position for a person, as a seat or Everybody may know it.
+// Texter returns the position as text, as a seat or Everybody may see it.
 type Texter interface {
 	Text(seat int) string
 }
@@ -26,19 +26,19 @@ type Foreseer interface {
 	Afterstates(seat int) (any, error)
 }
 
-// Scener describes the present position to be drawn: a map as SPEC.md says, or nil.
+// Scener returns the position as a scene to draw: a map as in SPEC.md, or nil.
 type Scener interface {
 	Scene(seat int) (any, error)
 }
 
 // Forker answers lookahead.
 type Forker interface {
-	// Fork returns a copy of the episode as a seat knows it, to be played on by itself; what the seat cannot know,
-	// and chance to come, is drawn from the seed.
+	// Fork returns an independent copy of the episode as a seat knows it; hidden information and future chance are
+	// drawn from the seed.
 	Fork(seat int, seed int64) (Environment, error)
 }
 
-// EnvironmentType is what a program offers.
+// EnvironmentType is an environment type that a program offers.
 type EnvironmentType struct {
 	Name        string
 	Description string // one sentence for a person

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrLost is what an experiment gets when the broker does not know its session any more, or has left:
+// ErrLost is the error of an experiment when the broker no longer knows its session, or has left:
 // its runs are gone.
 var ErrLost = errors.New("the broker does not know this session any more")
 

@@ -222,7 +222,7 @@ func (e *Experiment) Name() string { return e.link.welcome().Name }
 // a method of the experiment waits for something.
 func (e *Experiment) OnEvent(f func(Message)) { e.state.onEvent = f }
 
-// Close says bye; runs in progress are cancelled.
+// Close sends bye; runs in progress are cancelled.
 func (e *Experiment) Close() { e.link.close() }
 
 // Wait takes what the broker has sent, and waits a little for it if there is nothing. It fails if the broker has
@@ -293,7 +293,7 @@ func (e *Experiment) ask(ctx context.Context, m request, run *RunHandle) (any, e
 	return reply.Body, nil
 }
 
-// Catalogue returns what is connected, in the form of SPEC.md.
+// Catalogue returns the environments, agents and runs at the broker, in the form of SPEC.md.
 func (e *Experiment) Catalogue(ctx context.Context) (map[string]any, error) {
 	body, err := e.ask(ctx, &Catalogue{}, nil)
 	if err != nil {
@@ -365,7 +365,7 @@ func (e *Experiment) Create(ctx context.Context, m ExperimentCreate) (int64, err
 	return instance, nil
 }
 
-// Save returns an agent's state; if stateName is not empty the broker keeps it under that name too.
+// Save returns an agent's state; if stateName is not empty, the broker also stores it under that name.
 func (e *Experiment) Save(ctx context.Context, instance int64, stateName string) ([]byte, error) {
 	m := &Save{Instance: instance, Timeout: within(ctx)}
 	if stateName != "" {
@@ -382,19 +382,19 @@ func (e *Experiment) Save(ctx context.Context, instance int64, stateName string)
 	return saved.State, nil
 }
 
-// Load puts an agent into a state that was saved.
+// Load restores a saved state of an agent.
 func (e *Experiment) Load(ctx context.Context, instance int64, state []byte) error {
 	_, err := e.ask(ctx, &Load{Instance: instance, State: state, Timeout: within(ctx)}, nil)
 	return err
 }
 
-// LoadNamed puts an agent into a state that the broker keeps under a name.
+// LoadNamed restores a state that the broker stores under a name.
 func (e *Experiment) LoadNamed(ctx context.Context, instance int64, stateName string) error {
 	_, err := e.ask(ctx, &Load{Instance: instance, StateName: &stateName, Timeout: within(ctx)}, nil)
 	return err
 }
 
-// Cleanup lets an agent go.
+// Cleanup releases an agent.
 func (e *Experiment) Cleanup(ctx context.Context, instance int64) error {
 	_, err := e.ask(ctx, &Cleanup{Instance: instance, Timeout: within(ctx)}, nil)
 	return err
@@ -405,7 +405,7 @@ func (e *Experiment) Message(ctx context.Context, instance int64, body any) (any
 	return e.ask(ctx, &ExperimentMessage{Instance: &instance, Body: body, Timeout: within(ctx)}, nil)
 }
 
-// Watch asks for the turns of a run, or of all runs if run is 0; Turns has them.
+// Watch subscribes to the turns of a run, or of all runs if run is 0; Turns yields them.
 func (e *Experiment) Watch(ctx context.Context, run int64, on bool) error {
 	m := &Watch{On: &on}
 	if run != 0 {
@@ -415,7 +415,7 @@ func (e *Experiment) Watch(ctx context.Context, run int64, on bool) error {
 	return err
 }
 
-// Turns has the turns that are watched, one after another, until none comes for a time.
+// Turns yields the watched turns until none comes for a time.
 func (e *Experiment) Turns(ctx context.Context, timeout time.Duration) iter.Seq2[*WatchedTurn, error] {
 	return func(yield func(*WatchedTurn, error) bool) {
 		last := time.Now()

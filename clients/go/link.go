@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// DefaultAddress is where a broker is by default.
+// DefaultAddress is the default address of a broker.
 const DefaultAddress = "tcp://127.0.0.1:5757"
 
-// Software is what a peer says of its program by default.
+// Software is the default description of a peer's program.
 const Software = "dovetail-go 0.1"
 
 // Config says where the broker is and who the peer is. The zero value goes to DefaultAddress without a token.

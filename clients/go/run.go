@@ -69,7 +69,7 @@ func (r *RunHandle) Next(ctx context.Context) (*Episode, error) {
 // leaving is how long a loop that was left waits for the broker to end its run.
 const leaving = 10 * time.Second
 
-// Episodes has the results, one after another, until the run is over; see Next. Leaving the loop early cancels the run.
+// Episodes yields the results until the run is over; see Next. Leaving the loop early cancels the run.
 func (r *RunHandle) Episodes(ctx context.Context) iter.Seq2[*Episode, error] {
 	return func(yield func(*Episode, error) bool) {
 		defer func() {
@@ -114,13 +114,13 @@ func (r *RunHandle) Resume(ctx context.Context) error {
 	return r.tell(ctx, &Pause{Run: r.Number, Paused: Ptr(false)})
 }
 
-// Drain finishes the episodes in progress and starts no other.
+// Drain finishes the episodes in progress, then ends the run.
 func (r *RunHandle) Drain(ctx context.Context) error {
 	r.asked = DoneReasonDrained
 	return r.tell(ctx, &Drain{Run: r.Number})
 }
 
-// Cancel ends everything of this run now.
+// Cancel ends this run at once.
 func (r *RunHandle) Cancel(ctx context.Context) error {
 	r.asked = DoneReasonCancelled
 	return r.tell(ctx, &Cancel{Run: &r.Number})

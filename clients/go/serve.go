@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Serve connects a host to a broker and answers until the broker says bye or ctx is done, which are no errors.
+// Serve connects a host to a broker and answers until the broker sends bye or ctx is done; neither is an error.
 func Serve(ctx context.Context, config Config, host Host) error {
 	l, err := dial(ctx, config, config.hello(host.Role(), host.Offers()))
 	if err != nil {

@@ -30,7 +30,7 @@ func NewSession(hello Hello) *Session {
 	return &Session{hello: hello, decoder: NewDecoder(hello.Role)}
 }
 
-// Greet returns the frame of a hello, which asks for the session that there was.
+// Greet returns the frame of a hello that resumes an earlier session, if any.
 func (s *Session) Greet(now time.Time) ([]byte, error) {
 	s.heard = now
 	s.answer = min(max(2*s.answer, firstAnswer), lastAnswer)

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Space says which values an observation or action may have. It is one of *Discrete, *Box, *MultiDiscrete,
+// Space is the set of values that an observation or action may have. It is one of *Discrete, *Box, *MultiDiscrete,
 // *MultiBinary, *Text, *Tuple, *Dict and *Sequence.
 type Space interface {
 	variant() string
@@ -20,10 +20,10 @@ type Space interface {
 // DecodeSpace reads the map that a space travels as.
 func DecodeSpace(value any) (Space, error) { return reread(value, space) }
 
-// ObservationSpace returns what a seat observes; nil if the environment does not say.
+// ObservationSpace returns a seat's observation space; nil if the environment does not say.
 func (m *Spec) ObservationSpace(seat int) Space { return spaceOf(m.ObservationSpaces, seat) }
 
-// ActionSpace returns what a seat may do; nil if the environment does not say.
+// ActionSpace returns a seat's action space; nil if the environment does not say.
 func (m *Spec) ActionSpace(seat int) Space { return spaceOf(m.ActionSpaces, seat) }
 
 func spaceOf(spaces []Space, seat int) Space {

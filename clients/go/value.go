@@ -13,7 +13,7 @@ import (
 // map[string]any, *Tensor or Extension. AppendValue writes these, and the other Go numbers, slices of numbers and
 // text, and Space.
 
-// Extension is a MessagePack extension that is not a tensor; it is kept as it came.
+// Extension is a MessagePack extension that is not a tensor, kept unchanged.
 type Extension struct {
 	Code int8
 	Data []byte

@@ -17,7 +17,7 @@ std::unique_ptr<VectorEnvironment> copies(const EnvironmentType& type, const Map
 /// The episodes of one group.
 class EnvironmentGroup {
 public:
-    /// Throws Error if the configuration makes no game.
+    /// Throws Error if the configuration is invalid.
     EnvironmentGroup(const EnvironmentType& type, const Map& configuration, const messages::Open& message,
                      const hosting::Told& told);
 

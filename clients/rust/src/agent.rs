@@ -20,7 +20,7 @@ pub struct Seat {
     pub seat: usize,
     /// The environment's spec.
     pub spec: Spec,
-    /// True if the agent may ask what would follow from actions.
+    /// True if the agent may look ahead.
     pub lookahead: bool,
 }
 
@@ -41,11 +41,11 @@ pub struct Decision {
     pub reward: f64,
     /// True if the agent may change.
     pub mode: Mode,
-    /// If wanted: an array with one row per legal action, what the seat would observe after it.
+    /// If wanted: an array with one row per legal action, the seat's observation after it.
     pub afterstates: Value,
-    /// If wanted: the position for a person to read.
+    /// If wanted: the position as text.
     pub text: Option<String>,
-    /// If wanted: the position to be drawn.
+    /// If wanted: the position as a scene to draw.
     pub scene: Value,
     /// The time that the seat has left; `None` if no clock runs.
     pub clock: Option<Clock>,
@@ -53,7 +53,7 @@ pub struct Decision {
     pub seed: i64,
     /// Random numbers from that seed, one sequence for the whole episode.
     pub random: Random,
-    /// True if anyone watches who may see the `thoughts`; it must not change the action.
+    /// True if a watcher may see the `thoughts`; it must not change the action.
     pub think: bool,
     /// The agent's thoughts for watchers, if it sets them; sent only if `think`.
     pub thoughts: Option<Thoughts>,
@@ -65,7 +65,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Gives the episode up, whatever is returned: it ends against the seat.  `step` may end with
+    /// Gives up the episode, whatever is returned: the seat loses.  `step` may end with
     /// `decision.resign()`.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Decision {
     /// A legal action drawn at random.
     ///
     /// # Errors
-    /// The environment says neither what is legal nor what its action space is.
+    /// The environment sent neither legal actions nor an action space.
     pub fn any(&mut self) -> Result<Value, Failure> {
         if let Some(legal) = &self.legal {
             let action = self.random.choose(legal).ok_or("no action is legal")?;
@@ -103,32 +103,32 @@ pub struct End {
     pub observation: Value,
     /// A score per seat: 1 won, 0 lost.
     pub outcome: Option<Vec<f64>>,
-    /// Why it is over.
+    /// The reason for the end.
     pub reason: Reason,
-    /// The seat at fault, if one is.
+    /// The seat at fault, if any.
     pub blame: Option<usize>,
     /// All rewards of the episode.
     pub total: f64,
-    /// How many decisions the seat had.
+    /// The seat's number of decisions.
     pub decisions: i64,
     /// True if the agent may change.
     pub mode: Mode,
-    /// If wanted: the last position for a person to read.
+    /// If wanted: the last position as text.
     pub text: Option<String>,
-    /// If wanted: the last position to be drawn.
+    /// If wanted: the last position as a scene to draw.
     pub scene: Value,
 }
 
-/// A question to the environment: what would follow from sequences of actions.
+/// A question to the environment: the positions that sequences of actions lead to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lookahead {
     /// Sequences of actions; at each point one action for each seat to act.
     pub lines: Vec<Vec<Vec<Value>>>,
-    /// For what the seat cannot know and for chance.
+    /// The seed of hidden information and chance.
     pub seed: i64,
 }
 
-/// A player.  Only `step` must be written.
+/// A player.  Only `step` is required.
 ///
 /// An error, or a panic, of any of these is reported to the broker and ends nothing but what it
 /// is about.
@@ -172,7 +172,7 @@ pub trait Agent: Send {
         Ok(None)
     }
 
-    /// Hears that an episode is over.
+    /// Handles the end of an episode.
     ///
     /// # Errors
     /// It failed.
@@ -208,7 +208,7 @@ pub trait Agent: Send {
         Err("this agent does not take columns".into())
     }
 
-    /// Hears that episodes of a group are over.
+    /// Handles the ends of episodes of a group.
     ///
     /// # Errors
     /// It failed.
@@ -226,7 +226,7 @@ pub trait Agent: Send {
         Ok(Value::Nil)
     }
 
-    /// Gives its state as bytes.
+    /// Returns its state as bytes.
     ///
     /// # Errors
     /// It cannot.
@@ -234,16 +234,16 @@ pub trait Agent: Send {
         Ok(Vec::new())
     }
 
-    /// Takes a state that it gave.
+    /// Continues from a state that `save` returned.
     ///
     /// # Errors
-    /// These bytes are none.
+    /// The bytes are not a state of this agent.
     fn load(&mut self, state: &[u8]) -> Result<(), Failure> {
         let _ = state;
         Ok(())
     }
 
-    /// Releases resources; nothing is called afterwards.
+    /// Releases resources; the last call.
     fn cleanup(&mut self) {}
 }
 
@@ -278,7 +278,7 @@ impl AgentType {
         self
     }
 
-    /// An option, with its default.
+    /// Adds an option with its default.
     pub fn option<T: FromValue + Into<Value>>(mut self, name: &str, default: T) -> Self {
         self.offer
             .parameters

@@ -1,4 +1,4 @@
-//! Programs of the protocol as futures, for those who run on tokio.
+//! The asynchronous API, on tokio.
 //!
 //! The futures are safe to drop while they wait; one that serves leaves then.
 

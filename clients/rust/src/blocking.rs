@@ -1,4 +1,4 @@
-//! Programs of the protocol for those who wait: each call returns when it is done.
+//! The blocking API: each call returns when it is done.
 
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ fn serve<H: Host>(
     let signals = Stop::default();
     let mut registered = Vec::new();
     for signal in [SIGTERM, SIGINT] {
-        // The second one ends a program whose agent is lost in thought.
+        // The second one ends a program whose agent is still computing.
         let status = 128 + signal;
         registered.extend(flag::register_conditional_shutdown(
             signal,

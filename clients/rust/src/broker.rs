@@ -1,13 +1,13 @@
-//! Where the broker is, and who connects to it.
+//! The broker's address, and the connecting program's name and credentials.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where a broker is, unless told otherwise.
+/// The default address of a broker.
 pub const ADDRESS: &str = "tcp://127.0.0.1:5757";
 
-/// Where the broker is, what it is told of this program, and how long to wait for it.
+/// A broker's address, this program's name and credentials, and how long to wait.
 #[derive(Clone, Debug)]
 pub struct Broker {
     pub(crate) address: String,
@@ -59,7 +59,7 @@ impl Broker {
         self
     }
 
-    /// The file with this program's key, for a broker that lets in only keys (docs/keys.md).
+    /// The file with this program's key, for a broker that requires keys (docs/keys.md).
     pub fn key(mut self, path: &str) -> Self {
         self.key = Some(path.to_owned());
         self
@@ -103,7 +103,7 @@ impl Broker {
 pub struct Stop(pub(crate) Arc<AtomicBool>);
 
 impl Stop {
-    /// Asks it to leave and end; it does so within half a second.
+    /// Tells it to leave and end, which takes at most half a second.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

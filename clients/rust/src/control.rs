@@ -42,7 +42,7 @@ impl Answer {
 pub enum Happening {
     /// The result of an episode.
     Episode(Episode),
-    /// How far a run is.
+    /// The progress of a run.
     Progress(Progress),
     /// A turn that is watched.
     Turn(WatchedTurn),
@@ -77,7 +77,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// The next line for who runs the program: what a run waits for, once it changes.
+    /// The next line for the program's user: what a run waits for, once it changes.
     pub fn notice(&mut self) -> Option<String> {
         self.notices.pop_front()
     }
@@ -194,13 +194,13 @@ impl Control {
         self.turns.pop_front()
     }
 
-    /// How far a run is, as far as has been heard.
+    /// The last reported progress of a run.
     pub fn progress(&mut self, run: i64) -> Option<Progress> {
         self.sort();
         self.runs.get(&run)?.progress.clone()
     }
 
-    /// How a run ended, once it has.
+    /// The end of a run, once it is over.
     pub fn done(&mut self, run: i64) -> Option<Done> {
         self.sort();
         self.runs.get(&run)?.done.clone()

@@ -11,10 +11,10 @@ use crate::vector::VectorEnvironment;
 /// An error, or a panic, of any of these is reported to the broker and ends nothing but what it
 /// is about.
 pub trait Environment: Send {
-    /// Says what seats can expect; called once, before any episode.
+    /// Returns the spec of the game; called once, before any episode.
     ///
     /// # Errors
-    /// The configuration makes no game; the text names the option.
+    /// The configuration is invalid; the text names the option.
     fn init(&mut self) -> Result<Spec, Failure>;
 
     /// Begins an episode, dropping one in progress: a turn with `to_act`, and a view of each seat
@@ -31,7 +31,7 @@ pub trait Environment: Send {
     /// any other error is a fault of the rules.
     fn step(&mut self, actions: Vec<(usize, Value)>) -> Result<Turn, Failure>;
 
-    /// One row per legal action of `seat`: what it would observe after it.
+    /// Returns one row per legal action of `seat`: its observation after it.
     ///
     /// # Errors
     /// This environment cannot say.
@@ -40,20 +40,20 @@ pub trait Environment: Send {
         Err("this environment gives no afterstates".into())
     }
 
-    /// The position for a person to read, as `seat` may know it, or everybody if it is `None`.
+    /// Returns the position as text, as `seat` may see it; for `None`, the public position.
     fn text(&mut self, seat: Option<usize>) -> String {
         let _ = seat;
         String::new()
     }
 
-    /// The position to be drawn, under the rule of `text`.
+    /// Returns the position as a scene to draw, visible as for `text`.
     fn scene(&mut self, seat: Option<usize>) -> Value {
         let _ = seat;
         Value::Nil
     }
 
-    /// A copy of the episode as `seat` knows it, to be played on by itself; what it cannot know,
-    /// and chance to come, is drawn from `seed`.  `None`: this environment allows no lookahead.
+    /// Returns an independent copy of the episode as `seat` knows it; hidden information and future
+    /// chance are drawn from `seed`.  `None`: this environment does not support lookahead.
     fn fork(&self, seat: usize, seed: i64) -> Option<Box<dyn Environment>> {
         let _ = (seat, seed);
         None
@@ -68,7 +68,7 @@ pub trait Environment: Send {
         Ok(Value::Nil)
     }
 
-    /// Releases resources; nothing is called afterwards.
+    /// Releases resources; the last call.
     fn cleanup(&mut self) {}
 }
 
@@ -122,7 +122,7 @@ impl EnvironmentType {
         self
     }
 
-    /// An option, with its default.
+    /// Adds an option with its default.
     pub fn option<T: FromValue + Into<Value>>(mut self, name: &str, default: T) -> Self {
         self.offer
             .parameters
@@ -130,7 +130,7 @@ impl EnvironmentType {
         self
     }
 
-    /// The numbers of seats it can have.
+    /// The possible numbers of seats.
     pub fn seats(mut self, seats: &[usize]) -> Self {
         self.offer.seats = Some(seats.to_vec());
         self

@@ -72,7 +72,7 @@ pub enum Error {
         /// The text of who refused it.
         message: String,
     },
-    /// The broker left, or does not know this session any more; runs are lost.
+    /// The broker left, or no longer knows this session; runs are lost.
     Lost(String),
     /// A run did not end as it should.
     Run(String),

@@ -32,7 +32,7 @@ macro_rules! experiment {
                 Ok(experiment)
             }
 
-            /// The name under which the broker knows this experiment.
+            /// This experiment's name at the broker.
             pub fn name(&self) -> &str {
                 self.link.name()
             }
@@ -153,12 +153,12 @@ macro_rules! experiment {
                 Ok(all)
             }
 
-            /// How far a run is, as far as has been heard.
+            /// The last reported progress of a run.
             pub fn progress(&mut self, run: RunNumber) -> Option<Progress> {
                 self.control.progress(run)
             }
 
-            /// How a run ended, once that has been heard.
+            /// The end of a run, once it is over.
             pub fn done(&mut self, run: RunNumber) -> Option<Done> {
                 self.control.done(run)
             }
@@ -179,7 +179,7 @@ macro_rules! experiment {
                 self.request(Pause { run, paused: false, ..Pause::default() })$($wait)*.map(drop)
             }
 
-            /// Finishes the episodes in progress and starts no other.
+            /// Finishes the episodes in progress, then ends the run.
             ///
             /// # Errors
             /// The run is over.
@@ -188,7 +188,7 @@ macro_rules! experiment {
                 self.request(Drain { run, ..Drain::default() })$($wait)*.map(drop)
             }
 
-            /// Ends everything of a run now.
+            /// Ends a run at once.
             ///
             /// # Errors
             /// The run is over.
@@ -217,7 +217,7 @@ macro_rules! experiment {
                 Ok(WatchedTurn::decode(&body.encode())?)
             }
 
-            /// Stepwise: lets the seats act once; returns the turn that follows.
+            /// Stepwise: lets the seats act once; returns the next turn.
             ///
             /// # Errors
             /// No episode is in progress, or it ended in a way that has no turn to show.
@@ -226,7 +226,7 @@ macro_rules! experiment {
                 Ok(WatchedTurn::decode(&body.encode())?)
             }
 
-            /// An agent's state; with `state_name` the broker keeps it under that name too.
+            /// Returns an agent's state; with `state_name` the broker also stores it by that name.
             ///
             /// # Errors
             /// The agent cannot be saved.
@@ -242,7 +242,7 @@ macro_rules! experiment {
                 }
             }
 
-            /// Puts an agent into a state that was saved.
+            /// Restores a saved state of an agent.
             ///
             /// # Errors
             /// It refuses the bytes.
@@ -251,10 +251,10 @@ macro_rules! experiment {
                 self.request(load)$($wait)*.map(drop)
             }
 
-            /// Puts an agent into a state that the broker keeps under a name.
+            /// Restores a state that the broker stores under a name.
             ///
             /// # Errors
-            /// There is none, or the agent refuses it.
+            /// There is no such state, or the agent refuses it.
             pub $($asynchronous)* fn load_named(&mut self, instance: i64, state_name: &str) -> Result<(), Error> {
                 let load = Load {
                     instance,
@@ -267,7 +267,7 @@ macro_rules! experiment {
             /// Ends an agent.
             ///
             /// # Errors
-            /// There is none of this number.
+            /// There is no agent with this number.
             pub $($asynchronous)* fn cleanup(&mut self, instance: i64) -> Result<(), Error> {
                 self.request(Cleanup { instance, ..Cleanup::default() })$($wait)*.map(drop)
             }
@@ -302,7 +302,7 @@ macro_rules! experiment {
                 Ok(self.request(message)$($wait)*?.body())
             }
 
-            /// Asks for the turns of a run, or of all runs; `turn` and `happening` tell them.
+            /// Subscribes to the turns of a run, or of all; `turn` and `happening` return them.
             ///
             /// # Errors
             /// The run is secret, or over.
@@ -310,7 +310,7 @@ macro_rules! experiment {
                 self.request(Watch { run, on, ..Watch::default() })$($wait)*.map(drop)
             }
 
-            /// The next turn that is watched; `None` if none comes for `patience`.
+            /// Returns the next watched turn; `None` if none comes for `patience`.
             ///
             /// # Errors
             /// The session is lost.

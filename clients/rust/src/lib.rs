@@ -65,7 +65,7 @@ mod value;
 pub mod vector;
 mod wire;
 
-/// Programs of the protocol as futures, for those who run on tokio.
+/// The asynchronous API, on tokio.
 #[cfg(feature = "tokio")]
 pub mod tokio {
     pub use crate::asynchronous::{serve_agents, serve_environments, Experiment};

@@ -213,7 +213,7 @@ impl<I: Incoming, S: Default> Link<I, S> {
         self.session.welcome().is_some()
     }
 
-    /// The name under which the broker knows this peer.
+    /// This peer's name at the broker.
     pub(crate) fn name(&self) -> &str {
         self.session.welcome().map_or("", |welcome| &welcome.name)
     }

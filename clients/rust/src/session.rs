@@ -202,7 +202,7 @@ impl<I: Incoming> Session<I> {
         }
     }
 
-    /// Says `hello`, which asks for the session that there was.
+    /// Sends a `hello` that resumes an earlier session, if any.
     ///
     /// It is the first frame of every new connection.
     pub fn greet(&mut self, now: Instant, out: &mut Outbox) {

@@ -52,7 +52,7 @@ pub struct Transitions {
     pub observations: Value,
     /// The legal actions of each row.
     pub legal: Masks,
-    /// [slots, seats]: what each seat earned; empty if none did.
+    /// [slots, seats]: each seat's reward; empty if all are 0.
     pub rewards: Vec<f64>,
     /// [slots]; empty if all continue.
     pub over: Vec<Over>,
@@ -78,7 +78,7 @@ pub trait VectorEnvironment: Send {
     /// Says what seats can expect; called once, before anything else.
     ///
     /// # Errors
-    /// The configuration makes no game; the text names the option.
+    /// The configuration is invalid; the text names the option.
     fn init(&mut self) -> Result<Spec, Failure>;
 
     /// Begins an episode in each of some slots, which are rising, dropping those in progress there.
@@ -100,7 +100,7 @@ pub trait VectorEnvironment: Send {
     /// The rules failed.
     fn transitions(&mut self, slots: &[i32], afterstates: bool) -> Result<Transitions, Failure>;
 
-    /// Releases resources; nothing is called afterwards.
+    /// Releases resources; the last call.
     fn cleanup(&mut self) {}
 }
 
@@ -123,7 +123,7 @@ pub struct Rows {
     pub starts: Vec<i32>,
     /// The numbers of these episodes.
     pub episodes: Vec<i64>,
-    /// For random choices in each of these episodes.
+    /// The seeds of random choices in each of these episodes.
     pub seeds: Vec<u64>,
     /// True if the agent may change.
     pub mode: Mode,

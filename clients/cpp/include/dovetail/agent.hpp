@@ -1,5 +1,5 @@
 /// \file
-/// `Agent`: what a player or learner implements. It knows no game, socket or broker.
+/// `Agent`: the base of a player or learner. It knows nothing of games, sockets or brokers.
 #pragma once
 
 #include <any>
@@ -22,7 +22,7 @@ namespace dovetail {
 using messages::Preview;
 using messages::Thoughts;
 
-/// A place in a match, as an agent is told of it.
+/// A seat of a match, as its agent sees it.
 struct Seat {
     std::int64_t match = 0;
     std::int64_t seat = 0;
@@ -43,7 +43,7 @@ struct Decision {
     Decision(const Seat& seat_, Random& random_) : seat(seat_), random(random_) {}
 
     const Seat& seat;
-    /// For this seat's random choices in this episode; with it the same seeds replay the same.
+    /// The generator for this seat's random choices in this episode, which makes them repeatable.
     Random& random;
     /// The seed of `random`, for agents that bring their own generator.
     std::int64_t seed = 0;
@@ -51,25 +51,23 @@ struct Decision {
     /// The number of this decision point within the episode, from 0.
     std::int64_t turn = 0;
     Value observation = {};
-    /// Action numbers in rising order, also if they came as a mask; nothing if every action of the space is
-    /// legal.
+    /// Action numbers in rising order, even if sent as a mask; nothing if every action of the space is legal.
     std::optional<std::vector<std::int64_t>> legal = {};
-    /// The sum of what the seat earned since its last decision.
+    /// The sum of the seat's rewards since its last decision.
     double reward = 0.0;
     /// In `evaluate` an agent must not change.
     Mode mode = Mode::learn;
-    /// One row per legal action: what would be observed after it (if `wants` asks).
+    /// One row per legal action: the observation after it (if `wants` asks).
     Value afterstates = {};
-    /// The position for a person to read (if `wants` asks).
+    /// The position as text (if `wants` asks).
     std::optional<std::string> text = {};
-    /// The position to be drawn (if `wants` asks).
+    /// The position as a scene to draw (if `wants` asks).
     Value scene = {};
     std::optional<Clock> clock = {};
-    /// True if anyone watches who may see `Answer::thoughts`; it must not change the action.
+    /// True if a watcher may see `Answer::thoughts`; it must not change the action.
     bool think = false;
 
-    /// A legal action, drawn with `random`. Throws Error if the action space is one that cannot be drawn
-    /// from.
+    /// A legal action, drawn with `random`. Throws Error if the action space cannot be sampled.
     Value random_action() const;
 };
 
@@ -79,14 +77,14 @@ struct End {
 
     const Seat& seat;
     std::int64_t episode = 0;
-    /// The sum of what the seat earned since its last decision.
+    /// The sum of the seat's rewards since its last decision.
     double reward = 0.0;
     /// The last position; nil if the environment gave none, or if it cannot be read.
     Value observation = {};
     /// A score per seat: 1 won, 0 lost, shared when drawn; nothing if the game is not scored.
     std::optional<std::vector<double>> outcome = {};
     Reason reason = Reason::terminated;
-    /// The seat at fault, if one is.
+    /// The seat at fault, if any.
     std::optional<std::int64_t> blame = {};
     /// The return: all rewards of the seat in this episode.
     double total = 0.0;
@@ -101,21 +99,21 @@ using Seats = std::map<std::int64_t, std::shared_ptr<const Seat>>;
 
 class Answer;
 
-/// A question to the environment: what would follow from these lines of actions? An agent returns it instead
-/// of an action; needs a run that allows it (`Seat::lookahead`).
+/// A question to the environment: which positions do these lines of actions lead to? An agent returns it
+/// instead of an action, if the run allows it (`Seat::lookahead`).
 struct Lookahead {
     /// Sequences of entries, each with one action for each seat to act, in the order of the seats.
     std::vector<std::vector<std::vector<Value>>> lines;
     /// Called with a position for each line; it returns the action, or asks again. The `Decision` is gone by
     /// then.
     std::function<Answer(const std::vector<Preview>&)> then;
-    /// For what the seat cannot know and for chance; the same draw for all lines.
+    /// The seed of hidden information and chance; all lines share one sample.
     std::int64_t seed = 0;
-    /// Called with the reason if the question was refused; without it the decision counts as crashed.
+    /// Called with the reason if the question is refused; without it the decision fails as `crashed`.
     std::function<Answer(const std::string&)> refused = {};
 };
 
-/// Gives the episode up: it ends against the seat.
+/// Gives up the episode: the seat loses.
 struct Resign {};
 
 /// An agent's answer to a decision: an action, which may be anything that converts to a `Value`, `Resign`,
@@ -155,7 +153,7 @@ public:
     virtual Answer start(const Decision& decision) { return step(decision); }
     /// Answers a decision.
     virtual Answer step(const Decision& decision) = 0;
-    /// Hears that an episode is over. A seat that never had to decide hears it too.
+    /// Handles the end of an episode. A seat that never had to decide gets one, too.
     virtual void end(const End&) {}
 
     /// Returns the agent's memory for a group of this many slots (SPEC.md, Stacked turns). The group's
@@ -166,22 +164,22 @@ public:
     virtual std::vector<std::int64_t> step_rows(const Rows&, std::any&) {
         throw Error("this agent does not take columns");
     }
-    /// Hears that episodes of a group are over.
+    /// Handles the ends of episodes of a group.
     virtual void end_rows(const Ends&, std::any&) {}
 
     /// Answers a message of the experiment.
     virtual Value message(const Value&) { return {}; }
-    /// The agent's complete state; loading it resumes exactly where it left off.
+    /// Returns the agent's complete state, from which `load` continues exactly.
     virtual Bytes save() { return {}; }
-    /// Resumes from what `save` returned. Throw Error if these bytes are not of such an agent.
+    /// Continues from the bytes that `save` returned. Throw Error if they are not a state of this agent.
     virtual void load(const Bytes&) {}
-    /// The instance is no longer needed.
+    /// Called when the instance is no longer needed.
     virtual void cleanup() {}
 };
 
 /// An agent type on offer.
 struct AgentType {
-    /// How a run or a `create` names it.
+    /// Its name in runs and in `create`.
     std::string name;
     /// Makes an instance of parameters, completed by their defaults, and a seed for its own random choices.
     std::function<std::unique_ptr<Agent>(const Map& parameters, std::int64_t seed)> make;
@@ -191,7 +189,7 @@ struct AgentType {
     std::vector<Want> wants = {};
     /// Episodes that one instance plays at once; 0 means any number.
     std::int64_t capacity = 1;
-    /// True if the program is this one agent, which experiments seat by its name and need not create.
+    /// True if the program is this single agent, which experiments seat by name and do not create.
     bool instance = false;
 };
 

@@ -19,7 +19,7 @@ enum { DOVETAIL_WANTS_AFTERSTATES = 1, DOVETAIL_WANTS_TEXT = 2, DOVETAIL_WANTS_S
 /** The call that a method of an agent answers; it lives until the method returns. */
 typedef struct dovetail_call dovetail_call;
 
-/** A tensor inside of an observation; it lives as long as the call. */
+/** A tensor inside an observation; it lives as long as the call. */
 typedef struct {
     const char* dtype; /**< a dtype of SPEC.md, such as `uint8` */
     size_t dimensions;
@@ -39,21 +39,21 @@ typedef struct {
     uint64_t capacity; /**< episodes that one instance plays at once; 0 means any number */
     int instance;      /**< whether the program is this one agent, which experiments seat by its name */
     void* data;
-    /** Makes an instance: puts it into `*self`. `dovetail_parameters` tells the parameters. */
+    /** Makes an instance: puts it into `*self`. `dovetail_parameters` returns the parameters. */
     int (*create)(dovetail_call* call, int64_t seed, void* data, void** self);
-    /** Takes a seat of a match; fails if it cannot play this game. `dovetail_spec` tells the game. */
+    /** Takes a seat of a match; fails if it cannot play this game, which `dovetail_spec` returns. */
     int (*init)(dovetail_call* call, void* self);
     /** Answers a decision with one of the `dovetail_act` functions. */
     int (*step)(dovetail_call* call, void* self);
-    /** Hears that an episode is over. */
+    /** Handles the end of an episode. */
     int (*end)(dovetail_call* call, void* self);
     /** Answers a message of the experiment: `dovetail_body`, and `dovetail_answer`. */
     int (*message)(dovetail_call* call, void* self);
-    /** Tells its state with `dovetail_answer`; any bytes will do. */
+    /** Answers with its state, by `dovetail_answer`; any bytes will do. */
     int (*save)(dovetail_call* call, void* self);
     /** Resumes from such a state: `dovetail_body`. */
     int (*load)(dovetail_call* call, void* self);
-    /** Lets the instance go. */
+    /** Releases the instance. */
     void (*destroy)(void* self);
 } dovetail_agent_type;
 
@@ -65,7 +65,7 @@ typedef struct {
  */
 int dovetail_serve_agents(const dovetail_agent_type* types, size_t count, const char* address,
                           const char* token, char* error, size_t size);
-/** With another number than 0 `dovetail_serve_agents` does not print a line once the broker has answered. */
+/** A nonzero number keeps `dovetail_serve_agents` from printing a line once the broker has answered. */
 void dovetail_quiet(int quiet);
 
 /* The contents of a call. Missing numbers are 0, missing texts and bytes null. */
@@ -80,7 +80,7 @@ double dovetail_reward(const dovetail_call* call);
 double dovetail_total(const dovetail_call* call);
 /** At the end: scores by seat, and how many there are; 0 if the game is not scored. */
 size_t dovetail_outcome(const dovetail_call* call, const double** scores);
-/** True if the mode is `learn`; in the other the agent must not change. */
+/** True if the mode is `learn`; in `evaluate` the agent must not change. */
 int dovetail_learning(const dovetail_call* call);
 /** The seed of the seat in this episode. */
 int64_t dovetail_seed(const dovetail_call* call);
@@ -103,7 +103,7 @@ const unsigned char* dovetail_body(dovetail_call* call, size_t* size);
 
 /* Random numbers of the seat in this episode: the same seeds replay the same. */
 
-/** An integer in 0 .. `n - 1`; 0 if `n` is. */
+/** An integer in 0 .. `n - 1`; 0 if `n` is 0. */
 uint64_t dovetail_random_below(dovetail_call* call, uint64_t n);
 
 /* Answers; each returns 0, or another number if it was refused. */
@@ -114,11 +114,11 @@ int dovetail_act(dovetail_call* call, int64_t action);
 int dovetail_act_value(dovetail_call* call, const void* data, size_t size);
 /** A legal action drawn at random. */
 int dovetail_act_random(dovetail_call* call);
-/** Gives the episode up, in place of an action: it ends against the seat. */
+/** Gives up the episode instead of acting: the seat loses. */
 int dovetail_resign(dovetail_call* call);
 /** Adds what the agent measured since its last answer, such as a loss; its mean is in the result of the episode. */
 int dovetail_measure(dovetail_call* call, const char* name, double value);
-/** True if anyone watches who may see `dovetail_thoughts`; it must not change the action. */
+/** True if a watcher may see `dovetail_thoughts`; it must not change the action. */
 int dovetail_think(const dovetail_call* call);
 /**
  * Sets the thoughts that watchers see: a value for each legal action, in their order (`count` may be 0), and a text

@@ -1,5 +1,5 @@
 /// \file
-/// Everything of the library.
+/// The whole library.
 #pragma once
 
 #include "dovetail/agent.hpp"

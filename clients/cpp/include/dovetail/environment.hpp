@@ -1,5 +1,5 @@
 /// \file
-/// `Environment`: what a game implements. It knows no agent, socket or broker.
+/// `Environment`: the base of a game's rules. It knows nothing of agents, sockets or brokers.
 #pragma once
 
 #include <functional>
@@ -43,33 +43,33 @@ public:
     /// Applies the actions of all seats that had to act. Throw IllegalAction to refuse one; the episode must
     /// be as before then.
     virtual Turn step(const Actions& actions) = 0;
-    /// One row per legal action, in their order: what `seat` would observe.
+    /// Returns one row per legal action, in order: the observation of `seat` after it.
     virtual Value afterstates(std::int64_t) { throw Error("this environment has no afterstates"); }
-    /// The position for a person: what `seat` may know, or what everybody may if there is none.
+    /// Returns the position as text, as `seat` may see it; without a seat, the public position.
     virtual std::string text(std::optional<std::int64_t>) { return {}; }
-    /// The position to be drawn (SPEC.md, Scenes), under the rule of `text`; nil if it cannot be.
+    /// Returns the position as a scene to draw (SPEC.md, Scenes), visible as for `text`; nil for none.
     virtual Value scene(std::optional<std::int64_t>) { return {}; }
-    /// A copy of the episode as `seat` knows it, to be played on by itself; what the seat cannot know, and
-    /// chance to come, is drawn again from `seed`. Needed for lookahead only.
+    /// Returns an independent copy of the episode as `seat` knows it; hidden information and future chance
+    /// are drawn from `seed`. Needed for lookahead only.
     virtual std::unique_ptr<Environment> fork(std::int64_t, std::int64_t) {
         throw Error("this environment cannot be asked what would follow");
     }
     /// Answers a message of the experiment.
     virtual Value message(const Value&) { return {}; }
-    /// The match is over.
+    /// Called when the match is over.
     virtual void cleanup() {}
 };
 
 /// An environment on offer.
 struct EnvironmentType {
-    /// How a run names it.
+    /// Its name in runs.
     std::string name;
-    /// Makes one for a match of a configuration, completed by its defaults.
+    /// Makes an environment for a match, from a configuration completed with defaults.
     std::function<std::unique_ptr<Environment>(const Map& configuration)> make;
     /// One sentence for a person.
     std::string description = {};
     Options configuration = {};
-    /// The numbers of seats it can have, if that is known.
+    /// The possible numbers of seats, if known.
     std::optional<std::vector<std::int64_t>> seats = {};
     /// Makes the same game for a group of so many slots; without it the group plays a copy in each slot.
     std::function<std::unique_ptr<VectorEnvironment>(const Map& configuration, std::size_t slots)> vector;

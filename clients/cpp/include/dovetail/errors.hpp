@@ -1,5 +1,5 @@
 /// \file
-/// The errors of the contract; `what()` is always one line for a person.
+/// The errors of the contract; `what()` is always one line.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ public:
     std::string code;
 };
 
-/// The broker is gone, or does not know this session any more.
+/// The broker is gone, or no longer knows this session.
 class Lost : public Error {
 public:
     using Error::Error;
@@ -45,7 +45,7 @@ class IllegalAction : public Error {
 public:
     explicit IllegalAction(const std::string& text, std::optional<std::int64_t> seat_ = std::nullopt)
         : Error(text), seat(seat_) {}
-    /// The seat whose action it is, if it is one seat's.
+    /// The seat at fault, if it is a single one.
     std::optional<std::int64_t> seat;
 };
 

@@ -39,29 +39,29 @@ class Run {
 public:
     /// The broker's number for this run.
     std::int64_t number() const;
-    /// The next result, waiting for it; interrupted ones have `scored` false. Nothing once all are told.
+    /// The next result, waiting for it; interrupted ones have `scored` false. Nothing after the last.
     /// Throws Error if the run failed or was ended by others, Lost if the broker is gone.
     std::optional<Episode> next();
-    /// All results that are left, once the run is over. Throws as `next`.
+    /// Returns the remaining results, once the run is over. Throws as `next` does.
     std::vector<Episode> wait();
-    /// How far it is, as the broker said last.
+    /// The last reported progress.
     const Progress& progress() const;
-    /// How it ended, once it has.
+    /// The end of the run, once it is over.
     const std::optional<Done>& done() const;
 
     /// Start no new episodes for now. This and what follows throws Refused, or Lost.
     void pause();
     /// Continue after `pause`.
     void resume();
-    /// Finish the episodes in progress and start no other.
+    /// Finish the episodes in progress, then end the run.
     void drain();
-    /// End everything of this run now.
+    /// End this run at once.
     void cancel();
     /// Stepwise: starts the next episode and returns its first turn; `abandon` truncates one in progress.
     WatchedTurn start(bool abandon = false);
-    /// Stepwise: let the seats act once; the turn that follows.
+    /// Stepwise: let the seats act once; return the next turn.
     WatchedTurn step();
-    /// Sends a message to an environment of this run; its answer.
+    /// Sends a message to an environment of this run; returns its answer.
     Value message(Value body);
 
     /// Input iterator over the results; the run ends with the last copy of it.
@@ -99,7 +99,7 @@ private:
         : experiment_(&experiment), state_(std::move(state)) {}
     template <class Message>
     Value command(Message message);
-    /// Cancels the run if it is not over; a broker that is gone has ended it by itself.
+    /// Cancels the run if it is not over; if the broker is gone, it has ended the run.
     void leave() noexcept;
 
     Experiment* experiment_;
@@ -118,7 +118,7 @@ public:
     Experiment(const Experiment&) = delete;
     Experiment& operator=(const Experiment&) = delete;
 
-    /// The name that the broker knows it by.
+    /// Its name at the broker.
     const std::string& name() const;
     /// Returns the environments, agents and runs at the broker, in SPEC.md's form.
     Map catalogue();
@@ -126,33 +126,33 @@ public:
     /// `timeout` seconds.
     void expect(const std::vector<std::string>& environments, const std::vector<std::string>& agents,
                 double timeout = 30.0);
-    /// Makes an agent of a type; the number of the instance. `how` says with what, except the type.
+    /// Makes an agent of a type; returns the number of the instance. `how` has the request's other fields.
     std::int64_t create(const std::string& agent, messages::ExperimentCreate how = {});
     /// Plays episodes; each of `agents` is the number of an instance or the name of a self-offered agent.
     /// `how` says everything else of the run.
     Run run(const std::string& environment, std::vector<std::variant<std::int64_t, std::string>> agents,
             messages::Run how = {});
-    /// An agent's state; the broker also stores it under `state_name`, if given.
+    /// Returns an agent's state; the broker also stores it under `state_name`, if given.
     Bytes save(std::int64_t instance, const std::optional<std::string>& state_name = {});
     /// Restores a state that an agent of this type saved.
     void load(std::int64_t instance, Bytes state);
     /// Restores a state that the broker stores under a name.
     void load_named(std::int64_t instance, const std::string& state_name);
-    /// Sends a message to an agent; its answer.
+    /// Sends a message to an agent; returns its answer.
     Value message(std::int64_t instance, Value body);
-    /// Asks for the turns of a run, or of all runs.
+    /// Subscribes to the turns of a run, or of all runs.
     void watch(std::optional<std::int64_t> run = {}, bool on = true);
-    /// The next turn that is watched; nothing if none comes for `timeout` seconds.
+    /// Returns the next watched turn; nothing if none comes for `timeout` seconds.
     std::optional<WatchedTurn> next_turn(double timeout);
     /// Releases an agent.
     void cleanup(std::int64_t instance);
 
-    /// Sends any request of SPEC.md, a map with its `type` and without `id`; the body of the reply, or the
-    /// bytes of a `saved`.
+    /// Sends any request of SPEC.md, a map with `type` and without `id`; returns the body of the reply, or
+    /// the bytes of a `saved`.
     Value request(Map request);
-    /// Takes what the broker has sent, waiting up to `timeout` seconds, half a second at most, for it.
+    /// Processes the broker's messages, waiting for one up to `timeout` seconds, at most half a second.
     void poll(double timeout);
-    /// Is told of every event in the order of arrival, of each result once; it may make requests itself.
+    /// Sets a listener for every event, in the order of arrival and without repeats; it may make requests.
     void listen(std::function<void(const Event&)> listener);
     /// The broker's unsolicited errors, one line each.
     const std::vector<std::string>& problems() const;

@@ -1,6 +1,6 @@
 /// \file
 /// The programs around agents and environments, without the socket: messages of the broker in, frames out.
-/// A frame that comes twice gets the same answer; agents and environments hear it once.
+/// A repeated frame gets the same answer; agents and environments see it once.
 #pragma once
 
 #include <functional>
@@ -28,8 +28,8 @@ public:
     virtual std::vector<Offer> offers() const = 0;
     /// Takes a message; appends the answers to `out`.
     virtual void handle(messages::Incoming message, std::vector<Frame>& out) = 0;
-    /// Told in one line of every failure of an agent or environment; `serve` prints it on standard error
-    /// unless something else is set.
+    /// Called with one line about every failure of an agent or environment; by default `serve` prints it on
+    /// standard error.
     std::function<void(const std::string&)> failed = {};
 };
 

@@ -21,7 +21,7 @@ struct Option {
     std::optional<double> most = {};
     /// The texts that are allowed, if not all are.
     std::vector<std::string> choices = {};
-    /// True if values of every kind will do.
+    /// True to allow values of every kind.
     bool any = false;
 };
 
@@ -30,7 +30,7 @@ class Options {
 public:
     Options() = default;
     Options(std::initializer_list<Option> options) : options_(options) {}
-    /// Takes whatever it is given, and declares nothing.
+    /// Accepts any options, and declares none.
     static Options open() {
         Options options;
         options.open_ = true;
@@ -39,7 +39,7 @@ public:
     /// JSON Schema of each option by its name, for offers.
     Map schema() const;
     /// The given options completed by the defaults.
-    /// Throws Error if one is unknown, of a wrong type or out of range; `owner` is who has the options.
+    /// Throws Error if one is unknown, of a wrong type or out of range; `owner` names the type in errors.
     Map read(const Map& given, const std::string& owner) const;
 
 private:

@@ -23,7 +23,7 @@ std::optional<std::string> broker_key();
 struct Connect {
     std::string address = broker_address();
     std::optional<std::string> token = broker_token();
-    /// The file with this program's key, for a broker that lets in only keys (docs/keys.md).
+    /// The file with this program's key, for a broker that requires keys (docs/keys.md).
     std::optional<std::string> key = broker_key();
     /// Unique among connected peers; empty lets the broker choose.
     std::string name = {};
@@ -32,17 +32,18 @@ struct Connect {
     /// For experiments: seconds of the broker's silence after which a call throws Error; a negative number waits
     /// forever.
     double give_up = 60.0;
-    /// Told in one line that the broker is silent, and that it is back; without it the line goes to standard error.
+    /// Called with one line when the broker falls silent, and when it is back; by default the line goes to
+    /// standard error.
     std::function<void(const std::string&)> warn = {};
 };
 
 /// How to serve.
 struct Serve : Connect {
-    /// Another thread sets it to end the program; without it SIGINT and SIGTERM do.
+    /// Set by another thread to end the program; without it SIGINT and SIGTERM end it.
     const std::atomic<bool>* stop = nullptr;
     /// Called once the broker has answered.
     std::function<void(const messages::Welcome&)> ready = {};
-    /// Say nothing on standard output; otherwise one line tells that the broker has answered.
+    /// True to print nothing on standard output; otherwise a line says that the broker has answered.
     bool quiet = false;
 };
 
@@ -53,7 +54,7 @@ void serve(std::vector<AgentType> types, const Serve& how = {});
 /// Serves environments until the broker leaves or the program is told to stop.
 void serve(EnvironmentType type, const Serve& how = {});
 void serve(std::vector<EnvironmentType> types, const Serve& how = {});
-/// Serves a host that was made beforehand.
+/// Serves a host.
 void serve(Host& host, const Serve& how = {});
 
 /// For `main`: calls `program`, and turns an Error into one line on standard error.

@@ -17,11 +17,10 @@ inline constexpr const char* kSoftware = "dovetail-cpp 0.2.0";
 /// Keeps one peer known to its broker. Times are in seconds, of any clock that does not go back.
 class Session {
 public:
-    /// `hello` says who this is; its `version`, `resume` and, if empty, `software` are filled in.
+    /// `hello` describes this peer; its `version`, `resume` and, if empty, `software` are filled in.
     explicit Session(messages::Hello hello);
 
-    /// The frame of a `hello`, asking for the session that there was; to be sent first on each new
-    /// connection.
+    /// Returns the frame of a `hello` that resumes an earlier session, if any; send it first on each new connection.
     Frame greet(double now);
 
     /// Takes one frame of the broker. Returns what is for the role, and appends what must be sent at once to
@@ -33,11 +32,11 @@ public:
     bool silent(double now) const;
     /// Seconds of silence that are usual.
     double patience() const;
-    /// Seconds since the broker was heard.
+    /// Seconds since the broker's last frame.
     double silence(double now) const { return now - heard_; }
     /// True if the broker said `bye`.
     bool departed() const { return departed_; }
-    /// The last `welcome`, if there was one.
+    /// The last `welcome`, if any.
     const std::optional<messages::Welcome>& welcome() const { return welcome_; }
 
 private:

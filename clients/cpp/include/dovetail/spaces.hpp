@@ -33,7 +33,7 @@ public:
     Value value() const;
     /// A value of the space, drawn at random. Throws Error for a Box whose numbers have no bounds.
     Value sample(Random& random) const;
-    /// True if the space has a value, as it travels (SPEC.md, S8.1).
+    /// True if the space contains a value as sent on the wire (SPEC.md, S8.1).
     bool contains(const Value& value) const;
 
     /// The space as one of its kinds, or null if it is of another: `space.as<spaces::Box>()`.

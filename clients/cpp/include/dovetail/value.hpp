@@ -1,5 +1,5 @@
 /// \file
-/// Values of any kind: what observations, actions, options and message bodies are made of.
+/// Values of any kind, for observations, actions, options and message bodies.
 #pragma once
 
 #include <cstddef>
@@ -119,7 +119,7 @@ private:
     Bytes data_;
 };
 
-/// A MessagePack extension that is not Dovetail's; it is kept as it came.
+/// A MessagePack extension that is not Dovetail's, kept unchanged.
 struct Extension {
     std::int8_t code = 0;
     Bytes data;
@@ -139,9 +139,9 @@ public:
     Value* find(std::string_view key);
     /// The value of a key. Throws Error if there is none.
     const Value& at(std::string_view key) const;
-    /// The value of a key, which is made if there is none.
+    /// The value of a key, which is added if missing.
     Value& operator[](std::string_view key);
-    /// Takes an entry off, if it is there.
+    /// Removes an entry, if present.
     void erase(std::string_view key);
 
     std::size_t size() const { return entries_.size(); }

@@ -37,10 +37,10 @@ struct Transitions {
     std::vector<std::int32_t> rows = {};
     /// The seat of each row; seats of one slot are adjacent and rising.
     std::vector<std::int32_t> seats = {};
-    /// A tensor [rows, ...], or a list of one value per row: what each of them observes.
+    /// A tensor [rows, ...], or a list of one value per row: the observations.
     Value observations = {};
     Masks legal = {};
-    /// [slots, seats]: what each seat earned; empty if none did.
+    /// [slots, seats]: each seat's reward; empty if all are 0.
     std::vector<double> rewards = {};
     /// [slots]; empty if all continue.
     std::vector<Over> over = {};
@@ -77,7 +77,7 @@ public:
                       const std::vector<std::int64_t>& actions) = 0;
     /// Returns the result of the last `start` or `step` of some slots, in rising order.
     virtual Transitions transitions(const std::vector<std::int32_t>& slots, bool afterstates) = 0;
-    /// The group is over.
+    /// Called when the group is over.
     virtual void cleanup() {}
 };
 
@@ -96,7 +96,7 @@ struct Rows {
     std::vector<std::int32_t> starts = {};
     /// The numbers of these episodes.
     std::vector<std::int64_t> episodes = {};
-    /// For random choices in each of these episodes.
+    /// The seeds of random choices in each of these episodes.
     std::vector<std::uint64_t> seeds = {};
     /// In `evaluate` an agent must not change.
     Mode mode = Mode::learn;

@@ -15,10 +15,10 @@ export * from "../core/index.js";
 export { SOFTWARE } from "../peer/serve.js";
 export type { PeerOptions, Served, ServingOptions } from "../peer/serve.js";
 
-/** Where a broker listens to pages, unless told otherwise. */
+/** The default address of a broker's WebSocket. */
 export const ADDRESS = "ws://127.0.0.1:5758";
 
-/** Where the broker is, and who connects. */
+/** The broker's address, and the connecting program's options. */
 export interface ConnectOptions extends PeerOptions {
   /** The broker's address for pages, port 5758 here if absent. */
   broker?: string;

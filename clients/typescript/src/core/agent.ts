@@ -12,7 +12,7 @@ import { Random } from "./random.js";
 import type { Complete } from "./schema.js";
 import type { Int } from "./values.js";
 
-/** A place in a match, as an agent is told of it: what `init` says. */
+/** A seat of a match, as its agent sees it: the fields of `init`. */
 export type Seat = Readonly<Omit<Complete<m.Init>, "type" | "instance" | "seq">>;
 
 /** The episode of one seat. */
@@ -34,7 +34,7 @@ export type Ask = (
 /** The fields of a decision that are as they came. */
 type Seen = Readonly<Omit<Complete<m.AgentStep>, "type" | "seat" | "legal" | "seq">>;
 
-/** An action that gives the episode up: it ends against the seat. */
+/** An action that gives up the episode: the seat loses. */
 export const RESIGN: unique symbol = Symbol("resign");
 
 /** One decision of one seat: what the broker says of it, and what an agent needs to make it. */
@@ -76,7 +76,7 @@ export class Decision {
     return spec.action_spaces[spec.action_spaces.length > 1 ? seat : 0];
   }
 
-  /** For this seat's random choices in this episode; with it the same seeds replay the same. */
+  /** The generator for this seat's random choices in this episode, which makes them repeatable. */
   get random(): Random {
     return (this.#play.random ??= new Random(this.seed));
   }
@@ -85,7 +85,7 @@ export class Decision {
    * Ask the environment what would follow from lines of actions; needs a run that allows it.
    *
    * @param lines - sequences of actions; where several seats act at once, an array of theirs
-   * @param seed - for what the seat cannot know and for chance; the same draw for all lines
+   * @param seed - the seed of hidden information and chance; all lines share one sample
    */
   lookahead(lines: readonly (readonly unknown[])[], seed: Int = 0): Promise<Complete<m.Preview>[]> {
     return this.#ask(this, lines, seed);
@@ -98,7 +98,7 @@ export interface End extends Readonly<Omit<Complete<m.End>, "type" | "match" | "
 }
 
 /**
- * A player.  Only `step` must be there.
+ * A player.  Only `step` is required.
  *
  * One instance may hold several seats at once, of one episode or of `capacity` many.  Every verb may answer
  * with a promise: decisions of different seats may then overlap, all other verbs wait for one another.
@@ -110,15 +110,15 @@ export interface Agent {
   start?(decision: Decision): unknown;
   /** Answer a decision with an action, or with `RESIGN`. */
   step(decision: Decision): unknown;
-  /** Hear that an episode is over.  A seat that never had to decide hears it too. */
+  /** Handle the end of an episode.  A seat that never had to decide gets one, too. */
   end?(end: End): Awaitable<void>;
   /** Answer a message of the experiment. */
   message?(body: any): unknown;
-  /** Return everything that `load` needs to continue as if nothing had happened. */
+  /** Return the complete state, from which `load` continues exactly. */
   save?(): Awaitable<Uint8Array>;
-  /** Continue from what `save` returned. */
+  /** Continue from the state that `save` returned. */
   load?(state: Uint8Array): Awaitable<void>;
-  /** Release resources; nothing is called afterwards. */
+  /** Release resources; the last call. */
   cleanup?(): Awaitable<void>;
 }
 

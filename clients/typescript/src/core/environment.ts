@@ -21,7 +21,7 @@ export type Turn = Omit<m.Turn, "type" | "episode" | "turn" | "text">;
  * Every verb may answer with a promise; calls of one environment wait for one another.
  */
 export interface Environment {
-  /** Return what seats can expect; called once, before any episode. */
+  /** Return the spec of the game; called once, before any episode. */
   init(): Awaitable<Spec>;
   /** Begin an episode, dropping one in progress. */
   start(seed: Int): Awaitable<Turn>;
@@ -30,20 +30,20 @@ export interface Environment {
    * @throws IllegalAction: the rules refuse one; the episode is as before.
    */
   step(actions: ReadonlyMap<number, any>): Awaitable<Turn>;
-  /** Return the present position for a person: what `seat` may know, or everybody if it is null. */
+  /** Return the position as text, as `seat` may see it; for null, the public position. */
   text?(seat: number | null): string;
-  /** Return the present position to be drawn, as SPEC.md says, under the rule of `text`. */
+  /** Return the position as a scene to draw (SPEC.md, Scenes), visible as for `text`. */
   scene?(seat: number | null): m.Scene | null;
-  /** Return a tensor with one row per legal action, in their order: what `seat` would observe. */
+  /** Return a tensor with one row per legal action, in order: the observation of `seat` after it. */
   afterstates?(seat: number): unknown;
   /**
-   * Return a copy of the episode as `seat` knows it, to be played on by itself; what the seat cannot know, and
-   * chance to come, is drawn from `seed`.  Without it agents cannot look ahead.
+   * Return an independent copy of the episode as `seat` knows it; hidden information and future chance are
+   * drawn from `seed`.  Without it agents cannot look ahead.
    */
   fork?(seat: number, seed: Int): Environment;
   /** Answer a message of the experiment. */
   message?(body: any): unknown;
-  /** Release resources; nothing is called afterwards. */
+  /** Release resources; the last call. */
   cleanup?(): Awaitable<void>;
 }
 
@@ -55,7 +55,7 @@ export interface EnvironmentType {
   readonly description?: string;
   /** Its options with their defaults. */
   readonly configuration?: Options;
-  /** The numbers of seats it can have, if it matters to who chooses. */
+  /** The possible numbers of seats, if there are several. */
   readonly seats?: readonly number[];
   /** Make an environment; throwing a `DovetailError` says what is wrong with the options. */
   create(configuration: Record<string, any>): Environment;

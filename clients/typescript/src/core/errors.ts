@@ -5,7 +5,7 @@
 
 import type { Code } from "./messages.js";
 
-/** Something that a person can mend; the message is one line. */
+/** An error that the user can fix; the message is one line. */
 export class DovetailError extends Error {
   override name = "DovetailError";
 }
@@ -32,7 +32,7 @@ export class Refused extends DovetailError {
   }
 }
 
-/** The broker has left, or does not know this session any more; nothing of it can be asked for. */
+/** The broker has left, or no longer knows this session. */
 export class SessionLost extends DovetailError {
   override name = "SessionLost";
 }

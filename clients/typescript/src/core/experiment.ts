@@ -60,7 +60,7 @@ class Stream<T> {
   #waiting: (() => void)[] = [];
   #end: (() => void) | null = null;
 
-  /** @param most - how many are kept for who does not read */
+  /** @param most - how many are kept for a slow reader */
   constructor(private readonly most = Infinity) {}
 
   push(item: T): void {
@@ -111,9 +111,9 @@ class Stream<T> {
  * ```
  */
 export class Run implements AsyncIterable<Episode> {
-  /** How far the run is. */
+  /** The last reported progress. */
   progress: Progress;
-  /** How the run ended, once it has. */
+  /** The end of the run, once it is over. */
   done: Done | null = null;
   /** Errors of the run, one line each. */
   readonly problems: string[] = [];
@@ -156,13 +156,13 @@ export class Run implements AsyncIterable<Episode> {
     await this.#request({ type: "pause", run: this.number, paused: false });
   }
 
-  /** Finish the episodes in progress and start no other. */
+  /** Finish the episodes in progress, then end the run. */
   async drain(): Promise<void> {
     this.#askedFor = "drained";
     await this.#request({ type: "drain", run: this.number });
   }
 
-  /** End everything of this run now. */
+  /** End this run at once. */
   async cancel(): Promise<void> {
     this.#askedFor = "cancelled";
     await this.#request({ type: "cancel", run: this.number });
@@ -173,7 +173,7 @@ export class Run implements AsyncIterable<Episode> {
     return m.WatchedTurn.complete(await this.#request({ type: "start", run: this.number, abandon }));
   }
 
-  /** Stepwise: let the seats act once; return the turn that follows. */
+  /** Stepwise: let the seats act once; return the next turn. */
   async step(): Promise<WatchedTurn> {
     return m.WatchedTurn.complete(await this.#request({ type: "step", run: this.number }));
   }
@@ -231,7 +231,7 @@ interface Pending {
 /** A connection of an experiment.  Everything it does is a message of the contract. */
 export class Experiment {
   readonly role = "experiment";
-  /** The name under which the broker knows this experiment. */
+  /** This experiment's name at the broker. */
   name = "";
   /** Called with each event in the order of arrival, results that come again left out. */
   onEvent: ((event: ExperimentEvent) => void) | null = null;
@@ -261,7 +261,7 @@ export class Experiment {
 
   // -- what can be asked for --------------------------------------------------------------------
 
-  /** Return what is connected. */
+  /** Return the environments, agents and runs at the broker. */
   catalogue(): Promise<Present> {
     return this.request({ type: "catalogue" });
   }
@@ -306,14 +306,14 @@ export class Experiment {
     return run!;
   }
 
-  /** Return an agent's state; with `state_name` the broker stores it under that name too. */
+  /** Return an agent's state; with `state_name` the broker also stores it under that name. */
   async save(instance: Int, state_name?: string, options: Limited = {}): Promise<Uint8Array> {
     const answer = await this.exchange({ type: "save", instance, state_name, ...options });
     if (answer.type !== "saved") throw new DovetailError("the broker answered save without a state");
     return answer.state;
   }
 
-  /** Put an agent into a state that was saved, or that the broker stores under a name. */
+  /** Restore a saved state of an agent, or one that the broker stores under a name. */
   async load(instance: Int, from: { state?: Uint8Array; state_name?: string } & Limited): Promise<void> {
     await this.request({ type: "load", instance, ...from });
   }
@@ -328,12 +328,12 @@ export class Experiment {
     return this.request({ type: "message", instance, body, ...options });
   }
 
-  /** Ask for the turns of a run, or of all runs; `turns` yields them. */
+  /** Subscribe to the turns of a run, or of all runs; `turns` yields them. */
   async watch(run: Int | null = null, on = true): Promise<void> {
     await this.request({ type: "watch", run, on });
   }
 
-  /** Yield the turns that are watched. */
+  /** Yield the watched turns. */
   async *turns(): AsyncGenerator<WatchedTurn> {
     for (let turn; (turn = await this.#turns.next()) !== undefined;) yield turn;
   }

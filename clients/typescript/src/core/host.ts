@@ -21,7 +21,7 @@ export interface Host<R extends Role = Role> {
   offers(): Offer[];
   /** Take messages in order; return the frames that answer them. */
   handle(messages: readonly Heard[R][]): Uint8Array[];
-  /** Where answers go that come later; set by who serves the host. */
+  /** Sends answers that come later; set by the code that serves the host. */
   later: (frames: Uint8Array[]) => void;
   /** Called when the code of the agent or environment fails: the line that the broker gets, and what was thrown. */
   surprised: (line: string, thrown: unknown) => void;

@@ -50,7 +50,7 @@ export class Session<R extends Role = Role> {
     readonly identity: Identity,
   ) {}
 
-  /** Return the frame of a `hello` that asks for the session that there was. */
+  /** Return the frame of a `hello` that resumes an earlier session, if any. */
   greet(now: number): Uint8Array {
     this.#heard = now;
     this.#answer = Math.min(Math.max(2 * this.#answer, FIRST_ANSWER), LAST_ANSWER);

@@ -109,7 +109,7 @@ export class Tensor<A extends Numbers = Numbers> {
   }
 }
 
-/** A MessagePack extension that is not a tensor; it is kept as it came. */
+/** A MessagePack extension that is not a tensor, kept unchanged. */
 export class Extension {
   constructor(
     readonly code: number,

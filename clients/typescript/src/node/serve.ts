@@ -12,17 +12,17 @@ import type { PeerOptions, Served, ServingOptions } from "../peer/serve.js";
 import { Dealer } from "./dealer.js";
 import { readKey } from "./key.js";
 
-/** Where a broker is, unless told otherwise. */
+/** The default address of a broker. */
 export const ADDRESS = "tcp://127.0.0.1:5757";
 
-/** Where the broker is, and who connects. */
+/** The broker's address, and the connecting program's options. */
 export interface ConnectOptions extends PeerOptions {
   /** A ZeroMQ endpoint; absent: the environment variable DOVETAIL_BROKER, else port 5757 here. */
   broker?: string;
   /** The broker's access token; absent: the environment variable DOVETAIL_TOKEN. */
   token?: string | null;
   /**
-   * The file with this program's key, for a broker that lets in only keys (docs/keys.md); absent: the environment
+   * The file with this program's key, for a broker that requires keys (docs/keys.md); absent: the environment
    * variable DOVETAIL_KEY.
    */
   key?: string | null;

@@ -10,7 +10,7 @@ import type { Heard, Identity, Role, messages } from "../core/index.js";
 
 /** How often, in milliseconds, it is looked whether the broker is silent. */
 const WATCH = 250;
-/** Milliseconds that the broker has to take a goodbye. */
+/** Milliseconds for the broker to accept a `bye`. */
 const LINGER = 500;
 
 const clock = (): number => performance.now() / 1000;
@@ -181,7 +181,7 @@ export class Link<R extends Role> {
     if (frames.length) this.#connection?.send(frames);
   }
 
-  /** Leave; with a goodbye the broker keeps nothing for a return. */
+  /** Disconnect; with `bye` the broker discards the session. */
   close(goodbye = true, error: Error | null = null): Promise<void> {
     return (this.#closing ??= this.#leave(goodbye, error));
   }

@@ -18,7 +18,7 @@ const GIVE_UP = 60;
 export interface PeerOptions {
   /** The broker's access token. */
   token?: string | null;
-  /** Unique among the peers present; absent: the broker chooses. */
+  /** Unique among connected peers; if absent, the broker chooses. */
   name?: string;
   /** Seconds to wait for the broker's first answer, 10 if absent; `Infinity` waits forever. */
   wait?: number;
@@ -34,11 +34,11 @@ export interface ServingOptions extends PeerOptions {
   /** Called when the broker has welcomed this program. */
   ready?: (welcome: Welcome) => void;
   /**
-   * Told of what went wrong, for who wrote the program: that the agent or environment threw something, and what the
+   * Called with errors for the author of the program: that the agent or environment threw something, and what the
    * broker refused.
    */
   problem?: (line: string, thrown?: unknown) => void;
-  /** Ends serving, with a goodbye. */
+  /** Ends serving, with `bye`. */
   signal?: AbortSignal;
 }
 

@@ -21,8 +21,8 @@ public interface Agent {
     /**
      * Answers the first decision of an episode.
      *
-     * @param decision what is to be decided
-     * @return an action, {@link Resign}, either with what the agent says of it ({@link Considered}), or a
+     * @param decision the decision
+     * @return an action, {@link Resign}, either with the agent's thoughts ({@link Considered}), or a
      *     {@link Lookahead}
      */
     default Object start(Decision decision) {
@@ -32,14 +32,14 @@ public interface Agent {
     /**
      * Answers a decision. It is called once for each, even after a broken connection.
      *
-     * @param decision what is to be decided
-     * @return an action, {@link Resign}, either with what the agent says of it ({@link Considered}), or a
+     * @param decision the decision
+     * @return an action, {@link Resign}, either with the agent's thoughts ({@link Considered}), or a
      *     {@link Lookahead}
      */
     Object step(Decision decision);
 
     /**
-     * Hears that an episode is over. A seat that never had to decide hears it too.
+     * Handles the end of an episode. A seat that never had to decide gets one, too.
      *
      * @param end how it ended
      */
@@ -48,26 +48,26 @@ public interface Agent {
     /**
      * Answers a message of the experiment.
      *
-     * @param body whatever they have agreed on
+     * @param body any value that both sides understand
      * @return the answer
      */
     default Object message(Object body) {
         return null;
     }
 
-    /** {@return everything that {@link #load} needs to continue as if nothing had happened} */
+    /** {@return the complete state, from which {@link #load} continues exactly} */
     default byte[] save() {
         return new byte[0];
     }
 
     /**
-     * Continues from what {@link #save} returned.
+     * Continues from the state that {@link #save} returned.
      *
      * @param state the bytes
-     * @throws DovetailException if they are not of such an agent
+     * @throws DovetailException if they are not a state of this agent
      */
     default void load(byte[] state) {}
 
-    /** Frees resources; nothing is called afterwards. */
+    /** Frees resources; the last call. */
     default void cleanup() {}
 }

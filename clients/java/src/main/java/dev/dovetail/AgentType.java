@@ -8,7 +8,7 @@ import java.util.function.Supplier;
 /**
  * An agent type that a program offers; experiments make instances of it.
  *
- * @param offer what others learn of it; its parameters are those of {@code options}
+ * @param offer its public description; its parameters are those of {@code options}
  * @param options the parameters that {@code create} may set
  * @param factory makes an instance
  */
@@ -22,7 +22,7 @@ public record AgentType(Offer offer, Options options, Factory factory) {
          * @param parameters checked, and with their defaults
          * @param seed for random choices that belong to no episode
          * @return the agent
-         * @throws DovetailException if the parameters make no agent; the text says why
+         * @throws DovetailException if the parameters are invalid; the text says why
          */
         Agent make(Options.Values parameters, long seed);
     }
@@ -30,7 +30,7 @@ public record AgentType(Offer offer, Options options, Factory factory) {
     /**
      * Returns a type without parameters, whose instances play one episode at a time.
      *
-     * @param name how others call it
+     * @param name its name in runs and in the catalogue
      * @param maker makes an instance
      * @return the type
      */
@@ -41,7 +41,7 @@ public record AgentType(Offer offer, Options options, Factory factory) {
     /**
      * Returns a type with parameters, whose instances play one episode at a time.
      *
-     * @param name how others call it
+     * @param name its name in runs and in the catalogue
      * @param options its parameters
      * @param factory makes an instance
      * @return the type
@@ -50,7 +50,7 @@ public record AgentType(Offer offer, Options options, Factory factory) {
         return new AgentType(Offer.of(name).withParameters(options.describe()), options, factory);
     }
 
-    /** {@return how others call it} */
+    /** {@return its name in runs and in the catalogue} */
     public String name() {
         return offer.name();
     }
@@ -66,9 +66,9 @@ public record AgentType(Offer offer, Options options, Factory factory) {
     }
 
     /**
-     * Says what environments are to add to decisions.
+     * Sets the additions to decisions.
      *
-     * @param wants what to add
+     * @param wants the additions
      * @return the type with them
      */
     public AgentType wanting(Want... wants) {
@@ -76,7 +76,7 @@ public record AgentType(Offer offer, Options options, Factory factory) {
     }
 
     /**
-     * Says how many episodes an instance plays at once.
+     * Sets how many episodes an instance plays at once.
      *
      * @param episodes the number; 0 for any number
      * @return the type with it

@@ -1,23 +1,23 @@
 package dev.dovetail;
 
 /**
- * Where a broker is, and how this peer shows itself there.
+ * The address of a broker, and this peer's name and credentials.
  *
  * @param address a ZeroMQ endpoint
- * @param token what the broker was started with as its access token; null if it has none
- * @param name unique among the peers present; empty lets the broker choose
- * @param key the file with this program's key, for a broker that lets in only keys; null for none
+ * @param token the broker's access token; null if it has none
+ * @param name unique among connected peers; empty lets the broker choose
+ * @param key the file with this program's key, for a broker that requires keys; null for none
  */
 public record Broker(String address, String token, String name, String key) {
-    /** Where a broker is by default. */
+    /** The default address of a broker. */
     public static final String ADDRESS = "tcp://127.0.0.1:5757";
 
     /**
-     * A broker that lets in programs without a key.
+     * A broker that admits programs without a key.
      *
      * @param address a ZeroMQ endpoint
-     * @param token what the broker was started with as its access token; null if it has none
-     * @param name unique among the peers present; empty lets the broker choose
+     * @param token the broker's access token; null if it has none
+     * @param name unique among connected peers; empty lets the broker choose
      */
     public Broker(String address, String token, String name) {
         this(address, token, name, null);

@@ -4,7 +4,7 @@ import dev.dovetail.Message.Thoughts;
 import java.util.Map;
 
 /**
- * An action, with what the agent says of it. An agent may answer it in place of the action.
+ * An action with the agent's thoughts. An agent may return it instead of the action.
  *
  * @param action the action, or {@link Resign}
  * @param thoughts what watchers are shown of what the agent thinks, or null; sent only if the decision has

@@ -25,12 +25,12 @@ public record Decision(Seat seat, Mode mode, long seed, RandomGenerator random, 
         return message.turn();
     }
 
-    /** {@return the sum of what the seat earned since its last decision} */
+    /** {@return the sum of the seat's rewards since its last decision} */
     public double reward() {
         return message.reward();
     }
 
-    /** {@return what the seat sees, as it is decoded: Long, Double, String, List, Map, Tensor …} */
+    /** {@return the seat's observation, decoded: Long, Double, String, List, Map, Tensor …} */
     public Object observation() {
         return message.observation();
     }
@@ -45,22 +45,22 @@ public record Decision(Seat seat, Mode mode, long seed, RandomGenerator random, 
         return message.afterstates();
     }
 
-    /** {@return the position for a person to read, if wanted} */
+    /** {@return the position as text, if wanted} */
     public String text() {
         return message.text();
     }
 
-    /** {@return the position to be drawn, if wanted} */
+    /** {@return the position as a scene to draw, if wanted} */
     public Object scene() {
         return message.scene();
     }
 
-    /** {@return what the seat may use; null if no clock runs} */
+    /** {@return the time that the seat has left; null if no clock runs} */
     public Clock clock() {
         return message.clock();
     }
 
-    /** {@return whether anyone watches who may see {@link Considered#thoughts}; it must not change the action} */
+    /** {@return whether a watcher may see {@link Considered#thoughts}; it must not change the action} */
     public boolean think() {
         return message.think();
     }

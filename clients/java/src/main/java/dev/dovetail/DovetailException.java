@@ -1,6 +1,6 @@
 package dev.dovetail;
 
-/** Anything a user can meet: the message is one line that says what, where and what to do. */
+/** The base of all errors; the message is one line that says what failed, where, and what to do. */
 public class DovetailException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

@@ -11,17 +11,17 @@ import dev.dovetail.Message.Turn;
  */
 public interface Environment {
     /**
-     * Says what seats can expect; called once, before any episode.
+     * Returns the spec of the game; called once, before any episode.
      *
      * @return the spec
-     * @throws DovetailException if the configuration makes no game; the text names the option
+     * @throws DovetailException if the configuration is invalid; the text names the option
      */
     Spec init();
 
     /**
      * Begins an episode, dropping one in progress.
      *
-     * @param seed for everything that is drawn in this episode
+     * @param seed the seed of all chance in this episode
      * @return turn 0
      */
     Turn start(long seed);
@@ -37,7 +37,7 @@ public interface Environment {
     Turn step(JointAction actions);
 
     /**
-     * Says what a seat would observe after each of its legal actions.
+     * Returns a seat's observation after each of its legal actions.
      *
      * @param seat the seat, which must act
      * @return an array with one row per legal action, in their order
@@ -47,9 +47,9 @@ public interface Environment {
     }
 
     /**
-     * Shows the present position to be read.
+     * Returns the position as text.
      *
-     * @param seat who looks; null for what everybody may know
+     * @param seat the viewing seat; null for the public position
      * @return the text
      */
     default String text(Integer seat) {
@@ -57,9 +57,9 @@ public interface Environment {
     }
 
     /**
-     * Shows the present position to be drawn.
+     * Returns the position as a scene to draw.
      *
-     * @param seat who looks; null for what everybody may know
+     * @param seat the viewing seat; null for the public position
      * @return the scene; null if there is none
      */
     default Scene scene(Integer seat) {
@@ -70,8 +70,8 @@ public interface Environment {
      * Makes a copy of the episode as a seat knows it, which can be played without changing the episode. The same seed
      * makes equal copies.
      *
-     * @param seat who asks
-     * @param seed for what the seat cannot know, and for chance to come
+     * @param seat the seat that asks
+     * @param seed the seed of hidden information and future chance
      * @return the copy
      * @throws DovetailException if this environment cannot do that
      */
@@ -82,13 +82,13 @@ public interface Environment {
     /**
      * Answers a message of the experiment.
      *
-     * @param body whatever they have agreed on
+     * @param body any value that both sides understand
      * @return the answer
      */
     default Object message(Object body) {
         return null;
     }
 
-    /** Frees resources; nothing is called afterwards. */
+    /** Frees resources; the last call. */
     default void cleanup() {}
 }

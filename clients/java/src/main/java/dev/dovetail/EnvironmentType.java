@@ -6,7 +6,7 @@ import java.util.function.Function;
 /**
  * An environment that a program offers; each match has one made for it.
  *
- * @param offer what others learn of it; its parameters are those of {@code options}
+ * @param offer its public description; its parameters are those of {@code options}
  * @param options what a configuration may set
  * @param factory makes an environment of a configuration
  */
@@ -15,7 +15,7 @@ public record EnvironmentType(
     /**
      * Returns an environment with options.
      *
-     * @param name how others call it
+     * @param name its name in runs and in the catalogue
      * @param options what a configuration may set
      * @param factory makes an environment of a configuration; throws a {@link DovetailException} if it makes none
      * @return the type
@@ -25,7 +25,7 @@ public record EnvironmentType(
         return new EnvironmentType(Offer.of(name).withParameters(options.describe()), options, factory);
     }
 
-    /** {@return how others call it} */
+    /** {@return its name in runs and in the catalogue} */
     public String name() {
         return offer.name();
     }

@@ -107,14 +107,14 @@ public final class Experiment implements AutoCloseable {
         return link.welcome().name();
     }
 
-    /** {@return what the broker complained of that answered no request, in one line each} */
+    /** {@return the broker's unsolicited errors, one line each} */
     public List<String> problems() {
         return List.copyOf(problems);
     }
 
     // -- what can be asked for ------------------------------------------------------------------------
 
-    /** {@return what is connected; the form is SPEC.md's} */
+    /** {@return the environments, agents and runs at the broker, in SPEC.md's form} */
     @SuppressWarnings("unchecked")
     public Map<String, Object> catalogue() {
         return (Map<String, Object>) request(Catalogue.of(0));
@@ -230,7 +230,7 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * Puts an agent into a state that was saved.
+     * Restores a saved state of an agent.
      *
      * @param instance the agent
      * @param state the bytes
@@ -240,7 +240,7 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * Puts an agent into a state that was saved.
+     * Restores a saved state of an agent.
      *
      * @param instance the agent
      * @param options sets fields of the request, as in {@code load -> load.withStateName("best")} for a state that the
@@ -263,7 +263,7 @@ public final class Experiment implements AutoCloseable {
      * Sends a message to an agent.
      *
      * @param instance the agent
-     * @param body whatever they have agreed on
+     * @param body any value that both sides understand
      * @return its answer
      */
     public Object message(long instance, Object body) {
@@ -282,7 +282,7 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * Asks for the turns of a run, or no longer; listeners get them.
+     * Subscribes to the turns of a run, or unsubscribes; listeners get them.
      *
      * @param run its number; null for all runs, present and future
      * @param on false ends it

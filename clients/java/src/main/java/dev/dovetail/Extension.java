@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.HexFormat;
 
 /**
- * A MessagePack extension that this library does not know, kept as it came.
+ * A MessagePack extension unknown to this library, kept unchanged.
  *
  * @param code its type
  * @param data its payload

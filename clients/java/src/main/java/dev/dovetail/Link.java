@@ -13,7 +13,7 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 final class Link implements AutoCloseable {
     private static final double WAIT = 10;
-    /** Milliseconds that a goodbye may take. */
+    /** Milliseconds for sending {@code bye}. */
     private static final int LINGER = 500;
     /** Milliseconds between looks at the socket while the program does something else. */
     private static final int KEEP = 100;
@@ -210,7 +210,7 @@ final class Link implements AutoCloseable {
         }
     }
 
-    /** Leaves; with a goodbye the broker keeps nothing for a return. */
+    /** Disconnects; with {@code bye} the broker discards the session. */
     private void close(boolean goodbye) {
         boolean interrupted = Thread.interrupted(); // nothing can be awaited in an interrupted thread
         lock.lock();

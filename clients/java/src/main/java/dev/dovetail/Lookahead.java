@@ -5,12 +5,12 @@ import java.util.List;
 import java.util.function.Function;
 
 /**
- * A question to the environment in place of an action: what would follow from these lines of actions?
+ * A question to the environment in place of an action: which positions do these lines of actions lead to?
  *
  * <p>It needs a run that allows it; {@link Seat#lookahead} says so. The answer is an action or a further question.
  *
  * @param lines sequences of entries, each with one action for each seat to act, in their order
- * @param seed for what the seat cannot know and for chance; the same draw for all lines
+ * @param seed the seed of hidden information and chance; all lines share one sample
  * @param then given a position for each line, what to answer
  * @param otherwise given the reason why there is no answer, what to answer instead
  */

@@ -1,4 +1,4 @@
 package dev.dovetail;
 
-/** Gives the episode up: it ends against the seat. An agent answers it in place of an action. */
+/** Gives up the episode: the seat loses. An agent returns it instead of an action. */
 public record Resign() {}

@@ -138,19 +138,19 @@ public final class RunHandle implements Iterable<Episode>, AutoCloseable {
         experiment.request(Pause.of(0, number).withPaused(false));
     }
 
-    /** Finishes the episodes in progress and starts no other. */
+    /** Finishes the episodes in progress, then ends the run. */
     public void drain() {
         askedFor = DoneReason.DRAINED;
         experiment.request(Drain.of(0, number));
     }
 
-    /** Ends everything of this run now. */
+    /** Ends this run at once. */
     public void cancel() {
         askedFor = DoneReason.CANCELLED;
         experiment.request(Cancel.of(0).withRun(number));
     }
 
-    /** Ends everything of this run now, unless it is over; {@link #done} is set then. */
+    /** Ends this run at once, unless it is over; {@link #done} is then set. */
     @Override
     public void close() {
         if (done == null) {
@@ -193,7 +193,7 @@ public final class RunHandle implements Iterable<Episode>, AutoCloseable {
     /**
      * Sends a message to the first environment of this run.
      *
-     * @param body whatever they have agreed on
+     * @param body any value that both sides understand
      * @return its answer
      */
     public Object message(Object body) {

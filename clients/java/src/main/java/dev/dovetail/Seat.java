@@ -8,16 +8,16 @@ import java.util.List;
  *
  * @param match the broker's number of the match
  * @param seat the seat's number, from 0
- * @param spec what the environment says of itself
+ * @param spec the environment's spec
  * @param lookahead whether the agent may answer with a {@link Lookahead}
  */
 public record Seat(long match, int seat, Spec spec, boolean lookahead) {
-    /** {@return what this seat observes; null if the spec does not say} */
+    /** {@return this seat's observation space; null if the spec does not say} */
     public Space observationSpace() {
         return of(spec.observationSpaces());
     }
 
-    /** {@return what this seat can do; null if the spec does not say} */
+    /** {@return this seat's action space; null if the spec does not say} */
     public Space actionSpace() {
         return of(spec.actionSpaces());
     }

@@ -71,7 +71,7 @@ final class Session {
         return lost;
     }
 
-    /** The frame of a {@code hello}, asking for the session that there was. */
+    /** Returns the frame of a {@code hello} that resumes an earlier session, if any. */
     byte[] greet(long now) {
         heard = now;
         answer = Math.min(Math.max(2 * answer, FIRST_ANSWER), LAST_ANSWER);
