@@ -139,7 +139,7 @@ type AgentStart struct {
 	LegalMask []byte
 	// If wanted: an array with one row per legal action, in the same order.
 	Afterstates any
-	// If wanted: the position as text, as this seat may see it.
+	// If wanted: the seat's view of the position as text.
 	Text *string
 	// If wanted: the position as a scene to draw.
 	Scene any
@@ -195,7 +195,7 @@ type AgentStep struct {
 	LegalMask []byte
 	// If wanted: an array with one row per legal action, in the same order.
 	Afterstates any
-	// If wanted: the position as text, as this seat may see it.
+	// If wanted: the seat's view of the position as text.
 	Text *string
 	// If wanted: the position as a scene to draw.
 	Scene any
@@ -508,7 +508,7 @@ type AgentLookahead struct {
 	Turn int
 	// Sequences of joint actions: at each step, one action per seat in `to_act`, in that order.
 	Lines [][][]any
-	// The seed of chance and of what the seat cannot know; all lines share one sample.
+	// The seed of chance and hidden information; all lines share one sample.
 	Seed int64
 }
 

@@ -170,7 +170,7 @@ type EnvironmentLookahead struct {
 	Turn int
 	// Sequences of joint actions, as in the agent's `lookahead`.
 	Lines [][][]any
-	// The seed of chance and of what the seat cannot know; all lines share one sample.
+	// The seed of chance and hidden information; all lines share one sample.
 	Seed int64
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -330,11 +330,11 @@ type Turn struct {
 	Truncated bool
 	// At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn.
 	Outcome []float64
-	// If watched: the position as text, as everyone may see it.
+	// If watched: the public position as text.
 	Text *string
 	// For debugging; the broker does not pass it on.
 	Info any
-	// If requested: the position as a scene to draw, as everyone may see it.
+	// If requested: the public position as a scene to draw.
 	Scene any
 	// At the end: the seat that ended the episode by breaking a rule, if there is one.
 	Blame *int

@@ -611,9 +611,9 @@ type WatchedTurn struct {
 	Outcome []float64
 	// Why the episode ended; nil while it continues. Empty stands for nil.
 	Reason Reason
-	// The position as text, as everyone may see it.
+	// The public position as text.
 	Text *string
-	// If requested: the position as a scene to draw, as everyone may see it.
+	// If requested: the public position as a scene to draw.
 	Scene any
 	// If requested and allowed: pairs of seat and `Thoughts`, for the seats that acted.
 	Thoughts []SeatValue

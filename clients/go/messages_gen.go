@@ -536,7 +536,7 @@ type View struct {
 	Reward float64
 	// If wanted: an array with one row per legal action, in the same order.
 	Afterstates any
-	// If wanted: the position as text, as this seat may see it.
+	// If wanted: the seat's view of the position as text.
 	Text *string
 	// If wanted: the position as a scene to draw.
 	Scene any

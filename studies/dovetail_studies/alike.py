@@ -55,7 +55,7 @@ def read(folder: Path = KEPT_RESULTS) -> Kept:
     """Return the digests kept in the repository.
 
     Raises:
-        DovetailError: the file is none of them.
+        DovetailError: the file does not contain digests.
     """
     try:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=Kept)

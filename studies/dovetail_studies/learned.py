@@ -93,7 +93,7 @@ def learned(name: str, learn: Callable[[], bytes], read: Callable[[bytes], T]) -
     ``learn``.
 
     Raises:
-        DovetailError: the kept state is none.
+        DovetailError: the kept state is invalid.
     """
     states = _states.get()
     if states is not None and (kept := states.find(name)) is not None:
@@ -165,7 +165,7 @@ def train(experiment: Experiment, players: Mapping[str, int], learn: Callable[[]
         learn: plays the games from which they learn.
 
     Raises:
-        DovetailError: a kept state is none of the player's.
+        DovetailError: a kept state is not one of the player's.
     """
     states = _states.get()
     if states is None:

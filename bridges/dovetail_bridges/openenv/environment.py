@@ -238,7 +238,7 @@ class OpenEnv(Environment[Options]):
 
     def text(self, seat: int | None = None) -> str:
         """Return a seat's last observation, preceded by the tools if actions are tool calls."""
-        if seat is None:  # OpenEnv does not say what everyone may know
+        if seat is None:  # OpenEnv does not say what is public
             return ""
         return "\n".join(filter(None, (self._tools, self._shown)))
 
@@ -472,7 +472,7 @@ def _value(data: dict[str, Any], observe: str, space: spaces.Space) -> Any:
 
 
 def _array(found: Any) -> NDArray[np.float32]:
-    """Return numbers as an array, which has no dimensions if they are none."""
+    """Return numbers as an array; one without dimensions if they are not numbers."""
     try:
         with np.errstate(over="ignore"):
             return np.asarray(found, np.float32)

@@ -127,7 +127,7 @@ class Program:
         self._peer = b""
         self._waiting: deque[Fields] = deque()
         self._unheard = False
-        """True while the program has said nothing after its ``hello``."""
+        """True while the program has sent nothing after its ``hello``."""
         self._since = 0
         """The number of messages when it did."""
         self._pings = itertools.count(1)

@@ -51,7 +51,7 @@ def on_signals(stop: threading.Event) -> dict[signal.Signals, Any]:
     """Make SIGINT and SIGTERM set an event, and a second one interrupt the work in progress.
 
     Returns:
-        The handlers of before.
+        The previous handlers.
     """
 
     def leave(number: int, frame: FrameType | None) -> None:

@@ -439,7 +439,7 @@ class EnvironmentLookahead(Message, tag="lookahead"):
     lines: list[list[list[Any]]]
     """Sequences of joint actions, as in the agent's ``lookahead``."""
     seed: int = 0
-    """The seed of chance and of what the seat cannot know; all lines share one sample."""
+    """The seed of chance and hidden information; all lines share one sample."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
@@ -550,7 +550,7 @@ class View(Part):
     afterstates: Payload = NIL
     """If wanted: an array with one row per legal action, in the same order."""
     text: str | None = None
-    """If wanted: the position as text, as this seat may see it."""
+    """If wanted: the seat's view of the position as text."""
     scene: Payload = NIL
     """If wanted: the position as a scene to draw."""
     truncated: bool | None = None
@@ -576,11 +576,11 @@ class Turn(Message):
     outcome: list[float] | None = None
     """At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn."""
     text: str | None = None
-    """If watched: the position as text, as everyone may see it."""
+    """If watched: the public position as text."""
     info: Payload = NIL
     """For debugging; the broker does not pass it on."""
     scene: Payload = NIL
-    """If requested: the position as a scene to draw, as everyone may see it."""
+    """If requested: the public position as a scene to draw."""
     blame: int | None = None
     """At the end: the seat that ended the episode by breaking a rule, if there is one."""
 
@@ -758,7 +758,7 @@ class AgentStart(Message, tag="start"):
     afterstates: Any = None
     """If wanted: an array with one row per legal action, in the same order."""
     text: str | None = None
-    """If wanted: the position as text, as this seat may see it."""
+    """If wanted: the seat's view of the position as text."""
     scene: Any = None
     """If wanted: the position as a scene to draw."""
     clock: Clock | None = None
@@ -789,7 +789,7 @@ class AgentStep(Message, tag="step"):
     afterstates: Any = None
     """If wanted: an array with one row per legal action, in the same order."""
     text: str | None = None
-    """If wanted: the position as text, as this seat may see it."""
+    """If wanted: the seat's view of the position as text."""
     scene: Any = None
     """If wanted: the position as a scene to draw."""
     clock: Clock | None = None
@@ -990,7 +990,7 @@ class AgentLookahead(Message, tag="lookahead"):
     """Sequences of joint actions: at each step, one action per seat in ``to_act``, in that
     order."""
     seed: int = 0
-    """The seed of chance and of what the seat cannot know; all lines share one sample."""
+    """The seed of chance and hidden information; all lines share one sample."""
 
 
 class Preview(Part):
@@ -1469,9 +1469,9 @@ class WatchedTurn(Message, tag="turn"):
     reason: Reason | None = None
     """Why the episode ended; nil while it continues."""
     text: str | None = None
-    """The position as text, as everyone may see it."""
+    """The public position as text."""
     scene: Any = None
-    """If requested: the position as a scene to draw, as everyone may see it."""
+    """If requested: the public position as a scene to draw."""
     thoughts: list[tuple[int, Any]] = []
     """If requested and allowed: pairs of seat and ``Thoughts``, for the seats that acted."""
     environment: str = ""

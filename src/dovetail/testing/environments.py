@@ -278,7 +278,7 @@ def illegal_actions_change_nothing(subject: EnvironmentSubject) -> None:
 
 
 def _copied(environment: Environment) -> Environment | None:
-    """Return a copy; None if there can be none, as of one that plays at a server."""
+    """Return a copy; None if it cannot be copied, such as one that plays at a server."""
     try:
         return copy.deepcopy(environment)
     except Exception:

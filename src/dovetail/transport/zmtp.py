@@ -177,7 +177,7 @@ class Wire:
         self.ended = False
         """True once the peer has said that it sends nothing more."""
         self.controls = 0
-        """Frames in the latest bytes that are no part of a message, such as ZeroMQ's PING."""
+        """Frames in the latest bytes that are not part of a message, such as ZeroMQ's PING."""
 
     @property
     def incomplete(self) -> int:

@@ -61,7 +61,7 @@ def rules(configuration: Configuration) -> PlayOptions:
     """Return a game's set-up.
 
     Raises:
-        DovetailError: it makes no game.
+        DovetailError: the options are invalid.
     """
     options = Dominion(configuration).configuration
     endless = [n for n in options.kingdom if CARDS[NUMBER[n]].actions or n == "Conspirator"]

@@ -20,7 +20,7 @@ from dovetail_studies.dominion.cards import (
 )
 
 TURN, TO_END = KINDS, KINDS + 1
-"""The subjects of features that are no kind of card; a lower number is a kind, whose cards in the
+"""The subjects of features other than kinds of cards; a lower number is a kind, whose cards in the
 player's deck are counted."""
 MARGIN = 8192
 """Rows of a sparse table that a single game never fills."""

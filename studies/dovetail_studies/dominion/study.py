@@ -143,7 +143,7 @@ class TableTraining:
         return numbers(names)
 
     def train(self, games: int) -> MatchResult:
-        """Learn from some games more."""
+        """Learn from further games."""
         seed = stream(self.seed, TRAINING)
         sums = play(self.compiled, self.rules, self.seats, seed, self.learner.episodes, games, True)
         self.learner.episodes += games

@@ -283,7 +283,7 @@ struct EnvironmentLookahead {
     std::int64_t turn = 0;
     /// Sequences of joint actions, as in the agent's `lookahead`.
     std::vector<std::vector<std::vector<Value>>> lines = {};
-    /// The seed of chance and of what the seat cannot know; all lines share one sample.
+    /// The seed of chance and hidden information; all lines share one sample.
     std::int64_t seed = 0;
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
@@ -387,7 +387,7 @@ struct View {
     double reward = 0.0;
     /// If wanted: an array with one row per legal action, in the same order.
     Value afterstates = {};
-    /// If wanted: the position as text, as this seat may see it.
+    /// If wanted: the seat's view of the position as text.
     std::optional<std::string> text = {};
     /// If wanted: the position as a scene to draw.
     Value scene = {};
@@ -413,11 +413,11 @@ struct Turn {
     bool truncated = false;
     /// At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn.
     std::optional<std::vector<double>> outcome = {};
-    /// If watched: the position as text, as everyone may see it.
+    /// If watched: the public position as text.
     std::optional<std::string> text = {};
     /// For debugging; the broker does not pass it on.
     Value info = {};
-    /// If requested: the position as a scene to draw, as everyone may see it.
+    /// If requested: the public position as a scene to draw.
     Value scene = {};
     /// At the end: the seat that ended the episode by breaking a rule, if there is one.
     std::optional<std::int64_t> blame = {};
@@ -496,7 +496,7 @@ struct AgentStart {
     Legal legal = {};
     /// If wanted: an array with one row per legal action, in the same order.
     Value afterstates = {};
-    /// If wanted: the position as text, as this seat may see it.
+    /// If wanted: the seat's view of the position as text.
     std::optional<std::string> text = {};
     /// If wanted: the position as a scene to draw.
     Value scene = {};
@@ -527,7 +527,7 @@ struct AgentStep {
     Legal legal = {};
     /// If wanted: an array with one row per legal action, in the same order.
     Value afterstates = {};
-    /// If wanted: the position as text, as this seat may see it.
+    /// If wanted: the seat's view of the position as text.
     std::optional<std::string> text = {};
     /// If wanted: the position as a scene to draw.
     Value scene = {};
@@ -721,7 +721,7 @@ struct AgentLookahead {
     std::int64_t turn = 0;
     /// Sequences of joint actions: at each step, one action per seat in `to_act`, in that order.
     std::vector<std::vector<std::vector<Value>>> lines = {};
-    /// The seed of chance and of what the seat cannot know; all lines share one sample.
+    /// The seed of chance and hidden information; all lines share one sample.
     std::int64_t seed = 0;
 };
 
@@ -1190,9 +1190,9 @@ struct WatchedTurn {
     std::optional<std::vector<double>> outcome = {};
     /// Why the episode ended; nil while it continues.
     std::optional<Reason> reason = {};
-    /// The position as text, as everyone may see it.
+    /// The public position as text.
     std::optional<std::string> text = {};
-    /// If requested: the position as a scene to draw, as everyone may see it.
+    /// If requested: the public position as a scene to draw.
     Value scene = {};
     /// If requested and allowed: pairs of seat and `Thoughts`, for the seats that acted.
     std::vector<std::pair<std::int64_t, Value>> thoughts = {};

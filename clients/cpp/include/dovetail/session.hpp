@@ -20,7 +20,8 @@ public:
     /// `hello` describes this peer; its `version`, `resume` and, if empty, `software` are filled in.
     explicit Session(messages::Hello hello);
 
-    /// Returns the frame of a `hello` that resumes an earlier session, if any; send it first on each new connection.
+    /// Returns the frame of a `hello` that resumes an earlier session, if any; send it first on each new
+    /// connection.
     Frame greet(double now);
 
     /// Takes one frame of the broker. Returns what is for the role, and appends what must be sent at once to

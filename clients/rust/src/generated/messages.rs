@@ -642,7 +642,7 @@ pub struct EnvironmentLookahead {
     pub turn: i64,
     /// Sequences of joint actions, as in the agent's `lookahead`.
     pub lines: Vec<Vec<Vec<Value>>>,
-    /// The seed of chance and of what the seat cannot know; all lines share one sample.
+    /// The seed of chance and hidden information; all lines share one sample.
     pub seed: i64,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -801,7 +801,7 @@ pub struct View {
     pub reward: f64,
     /// If wanted: an array with one row per legal action, in the same order.
     pub afterstates: Value,
-    /// If wanted: the position as text, as this seat may see it.
+    /// If wanted: the seat's view of the position as text.
     pub text: Option<String>,
     /// If wanted: the position as a scene to draw.
     pub scene: Value,
@@ -838,11 +838,11 @@ pub struct Turn {
     pub truncated: bool,
     /// At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn.
     pub outcome: Option<Vec<f64>>,
-    /// If watched: the position as text, as everyone may see it.
+    /// If watched: the public position as text.
     pub text: Option<String>,
     /// For debugging; the broker does not pass it on.
     pub info: Value,
-    /// If requested: the position as a scene to draw, as everyone may see it.
+    /// If requested: the public position as a scene to draw.
     pub scene: Value,
     /// At the end: the seat that ended the episode by breaking a rule, if there is one.
     pub blame: Option<usize>,
@@ -962,7 +962,7 @@ pub struct AgentStart {
     pub legal: Option<Legal>,
     /// If wanted: an array with one row per legal action, in the same order.
     pub afterstates: Payload,
-    /// If wanted: the position as text, as this seat may see it.
+    /// If wanted: the seat's view of the position as text.
     pub text: Option<String>,
     /// If wanted: the position as a scene to draw.
     pub scene: Payload,
@@ -1011,7 +1011,7 @@ pub struct AgentStep {
     pub legal: Option<Legal>,
     /// If wanted: an array with one row per legal action, in the same order.
     pub afterstates: Payload,
-    /// If wanted: the position as text, as this seat may see it.
+    /// If wanted: the seat's view of the position as text.
     pub text: Option<String>,
     /// If wanted: the position as a scene to draw.
     pub scene: Payload,
@@ -1305,7 +1305,7 @@ pub struct AgentLookahead {
     pub turn: i64,
     /// Sequences of joint actions: at each step, one action per seat in `to_act`, in that order.
     pub lines: Vec<Vec<Vec<Value>>>,
-    /// The seed of chance and of what the seat cannot know; all lines share one sample.
+    /// The seed of chance and hidden information; all lines share one sample.
     pub seed: i64,
 }
 
@@ -1994,9 +1994,9 @@ pub struct WatchedTurn {
     pub outcome: Option<Vec<f64>>,
     /// Why the episode ended; `None` while it continues.
     pub reason: Option<Reason>,
-    /// The position as text, as everyone may see it.
+    /// The public position as text.
     pub text: Option<String>,
-    /// If requested: the position as a scene to draw, as everyone may see it.
+    /// If requested: the public position as a scene to draw.
     pub scene: Payload,
     /// If requested and allowed: pairs of seat and `Thoughts`, for the seats that acted.
     pub thoughts: Vec<(usize, Value)>,

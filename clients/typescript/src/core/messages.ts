@@ -698,7 +698,7 @@ export interface EnvironmentLookahead {
   turn: number;
   /** Sequences of joint actions, as in the agent's `lookahead`. */
   lines: any[][][];
-  /** The seed of chance and of what the seat cannot know; all lines share one sample. */
+  /** The seed of chance and hidden information; all lines share one sample. */
   seed: Int;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -832,7 +832,7 @@ export interface View {
   reward?: number;
   /** If wanted: an array with one row per legal action, in the same order. */
   afterstates?: any;
-  /** If wanted: the position as text, as this seat may see it. */
+  /** If wanted: the seat's view of the position as text. */
   text?: string | null;
   /** If wanted: the position as a scene to draw. */
   scene?: any;
@@ -879,11 +879,11 @@ export interface Turn {
   truncated?: boolean;
   /** At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn. */
   outcome?: readonly number[] | null;
-  /** If watched: the position as text, as everyone may see it. */
+  /** If watched: the public position as text. */
   text?: string | null;
   /** For debugging; the broker does not pass it on. */
   info?: any;
-  /** If requested: the position as a scene to draw, as everyone may see it. */
+  /** If requested: the public position as a scene to draw. */
   scene?: any;
   /** At the end: the seat that ended the episode by breaking a rule, if there is one. */
   blame?: number | null;
@@ -984,7 +984,7 @@ export interface AgentStart {
   legal: s.Legal;
   /** If wanted: an array with one row per legal action, in the same order. */
   afterstates: any;
-  /** If wanted: the position as text, as this seat may see it. */
+  /** If wanted: the seat's view of the position as text. */
   text: string | null;
   /** If wanted: the position as a scene to draw. */
   scene: any;
@@ -1032,7 +1032,7 @@ export interface AgentStep {
   legal: s.Legal;
   /** If wanted: an array with one row per legal action, in the same order. */
   afterstates: any;
-  /** If wanted: the position as text, as this seat may see it. */
+  /** If wanted: the seat's view of the position as text. */
   text: string | null;
   /** If wanted: the position as a scene to draw. */
   scene: any;
@@ -1303,7 +1303,7 @@ export interface AgentLookahead {
   /** Sequences of joint actions: at each step, one action per seat in `to_act`, in that order. */
   lines: readonly any[][][];
   /**
-   * The seed of chance and of what the seat cannot know; all lines share one sample.
+   * The seed of chance and hidden information; all lines share one sample.
    * @defaultValue 0
    */
   seed?: Int;
@@ -2003,9 +2003,9 @@ export interface WatchedTurn {
   outcome: number[] | null;
   /** Why the episode ended; null while it continues. */
   reason: Reason | null;
-  /** The position as text, as everyone may see it. */
+  /** The public position as text. */
   text: string | null;
-  /** If requested: the position as a scene to draw, as everyone may see it. */
+  /** If requested: the public position as a scene to draw. */
   scene: any;
   /** If requested and allowed: pairs of seat and `Thoughts`, for the seats that acted. */
   thoughts: [number, any][];

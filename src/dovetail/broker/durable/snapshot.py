@@ -79,7 +79,7 @@ def read(data: bytes, core: Core, absent: Callable[[str], Any]) -> None:
         absent: returns a stand-in for the address of a peer in the process that wrote them.
 
     Raises:
-        ValueError: the bytes are no such state.
+        ValueError: the bytes are not such a state.
     """
     core.resume(ObjectCodec(_CLASSES, _fixed(core), absent).decode(data))
     core.rewatch()

@@ -128,7 +128,7 @@ class Environment(ABC, Generic[C]):
     def text(self, seat: int | None = None) -> str:
         """Return the current position as text.
 
-        It shows only what ``seat`` may know; if None, what everyone may know.
+        It shows only what ``seat`` may know; if None, only public information.
         """
         return ""
 

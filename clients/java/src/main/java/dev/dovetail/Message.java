@@ -1143,7 +1143,7 @@ public sealed interface Message extends Encodable {
      * @param seat The seat that asks and must act.
      * @param turn The turn of the seat's decision.
      * @param lines Sequences of joint actions, as in the agent's {@code lookahead}.
-     * @param seed The seed of chance and of what the seat cannot know; all lines share one sample.
+     * @param seed The seed of chance and hidden information; all lines share one sample.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record EnvironmentLookahead(
@@ -1507,9 +1507,9 @@ public sealed interface Message extends Encodable {
      * @param terminated True if the rules ended the episode.
      * @param truncated True if a limit outside the rules ended the episode.
      * @param outcome At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn.
-     * @param text If watched: the position as text, as everyone may see it.
+     * @param text If watched: the public position as text.
      * @param info For debugging; the broker does not pass it on.
-     * @param scene If requested: the position as a scene to draw, as everyone may see it.
+     * @param scene If requested: the public position as a scene to draw.
      * @param blame At the end: the seat that ended the episode by breaking a rule, if there is one.
      */
     record Turn(
@@ -1777,7 +1777,7 @@ public sealed interface Message extends Encodable {
      * @param observation The seat's observation.
      * @param legal The legal actions; null allows the whole action space.
      * @param afterstates If wanted: an array with one row per legal action, in the same order.
-     * @param text If wanted: the position as text, as this seat may see it.
+     * @param text If wanted: the seat's view of the position as text.
      * @param scene If wanted: the position as a scene to draw.
      * @param clock The seat's clock; null if none runs.
      * @param reward The seat's reward before its first decision.
@@ -1935,7 +1935,7 @@ public sealed interface Message extends Encodable {
      * @param observation The seat's observation.
      * @param legal The legal actions; null allows the whole action space.
      * @param afterstates If wanted: an array with one row per legal action, in the same order.
-     * @param text If wanted: the position as text, as this seat may see it.
+     * @param text If wanted: the seat's view of the position as text.
      * @param scene If wanted: the position as a scene to draw.
      * @param clock The seat's clock; null if none runs.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
@@ -2668,7 +2668,7 @@ public sealed interface Message extends Encodable {
      * @param seat The seat that must act.
      * @param turn The turn of the seat's decision.
      * @param lines Sequences of joint actions: at each step, one action per seat in {@code to_act}, in that order.
-     * @param seed The seed of chance and of what the seat cannot know; all lines share one sample.
+     * @param seed The seed of chance and hidden information; all lines share one sample.
      */
     record AgentLookahead(
             long id,
@@ -4222,8 +4222,8 @@ public sealed interface Message extends Encodable {
      * @param truncated True if the environment truncated the episode.
      * @param outcome At the end: a score per seat.
      * @param reason Why the episode ended; null while it continues.
-     * @param text The position as text, as everyone may see it.
-     * @param scene If requested: the position as a scene to draw, as everyone may see it.
+     * @param text The public position as text.
+     * @param scene If requested: the public position as a scene to draw.
      * @param thoughts If requested and allowed: pairs of seat and {@code Thoughts}, for the seats that acted.
      * @param environment The environment's name, as the run gave it.
      * @param clocks The remaining time of each seat when this is sent; empty without a clock, and at the end.
@@ -4651,7 +4651,7 @@ public sealed interface Message extends Encodable {
      * @param legal For a seat in {@code to_act}: its legal actions; null allows its whole action space.
      * @param reward The seat's reward for this transition.
      * @param afterstates If wanted: an array with one row per legal action, in the same order.
-     * @param text If wanted: the position as text, as this seat may see it.
+     * @param text If wanted: the seat's view of the position as text.
      * @param scene If wanted: the position as a scene to draw.
      * @param truncated In the last turn: whether a limit outside the rules truncated this seat; null follows the
      *     turn.
