@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -32,7 +33,7 @@ from dovetail_experiments.files.file import ProcessesPart, read, text
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import Records, read_state
 from dovetail_experiments.records.store import Store
-from dovetail_experiments.reports import report
+from dovetail_experiments.reports import plot, report
 from dovetail_experiments.reports.reporting import AGAIN
 from dovetail_experiments.stages import places, processes, trials
 from dovetail_experiments.stages.playing import Playing
@@ -188,6 +189,38 @@ def test_it_leaves_a_summary_curves_results_and_a_journal(
     printed = capsys.readouterr().out
     assert "play 20-40: 20 games in " in printed
     assert "Learning curves: win rate" in printed
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_damaged_store_is_not_resumed_and_named_in_one_line(small: Path, tmp_path: Path) -> None:
+    options = RunnerOptions(in_process=True)
+    execute(small, out=tmp_path / "whole", options=options)
+    for number, damage in enumerate(
+        (
+            "DROP TABLE stages",
+            "DROP TABLE executions",
+            "ALTER TABLE episodes RENAME turns TO other",
+            "UPDATE executions SET file = 'x'",
+            "UPDATE states SET state = 'text'",
+        )
+    ):
+        broken = tmp_path / str(number)
+        shutil.copytree(tmp_path / "whole", broken)
+        with closing(sqlite3.connect(broken / "small" / "results.sqlite")) as store:
+            store.execute("UPDATE executions SET finished = NULL")
+            store.execute("UPDATE stages SET finished = NULL WHERE number = 3")
+            store.execute(damage)
+            store.commit()
+        with pytest.raises(DovetailError, match=r"the store .*(cannot|damaged|no such)"):
+            execute(small, out=broken, options=options, resume=True)
+
+
+def test_a_plot_replaces_a_link_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "another.png").write_text("precious")
+    (tmp_path / "curves.png").symlink_to(tmp_path / "another.png")
+    plot.profiles([tmp_path / "curves.png"], "a title", {"one": [(0.0, 1.0), (1.0, 0.0)]})
+    assert (tmp_path / "another.png").read_text() == "precious"
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.usefixtures("undrawn")

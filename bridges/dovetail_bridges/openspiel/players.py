@@ -10,9 +10,10 @@ from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat
 from dovetail.protocol.errors import DovetailError, Forfeit
 from dovetail.protocol.messages import Thoughts
 from dovetail.protocol.spaces import Sequence, Text
-from dovetail_agents.learning.saving import become, pack, unpack
+from dovetail_agents.learning.saving import become, pack, unpack, wrong
 from dovetail_bridges.openspiel import games
 
+Share = Annotated[float, Meta(ge=0, le=1)]
 NODES = 300_000
 """Maximum positions of a game to solve."""
 
@@ -90,7 +91,7 @@ class _Table(Struct):
     """The state of an ``OpenSpielPolicy``."""
 
     game: str = ""
-    table: dict[str, list[tuple[int, float]]] = {}
+    table: dict[str, Annotated[list[tuple[int, Share]], Meta(min_length=1)]] = {}
 
 
 class OpenSpielPolicy(Agent[PolicyParameters]):
@@ -133,6 +134,8 @@ class OpenSpielPolicy(Agent[PolicyParameters]):
         saved = unpack(self.name, state, 1, PolicyParameters, _Table)
         other = type(self)(saved.parameters, saved.seed)
         other._table = saved.settings
+        if not all(any(share for _, share in row) for row in other._table.table.values()):
+            raise wrong(self.name, "a position without a move")
         become(self, other)
 
 
@@ -145,7 +148,7 @@ def _needs_form(who: str, seat: Seat, kind: type[Any], form: str) -> None:
         )
 
 
-def _solved(name: str, given: PolicyParameters) -> dict[str, list[tuple[int, float]]]:
+def _solved(name: str, given: PolicyParameters) -> dict[str, list[tuple[int, Share]]]:
     """Return a solver's average policy: actions with probabilities by information state."""
     if given.solver == "uniform":
         return {}

@@ -19,6 +19,7 @@ from dovetail.client.results import ClockPart
 from dovetail.peer.config_location import ConfigSource, Step
 from dovetail.peer.validation_messages import explained, meant
 from dovetail.protocol import outside
+from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Crash, Mode, PlayRules
 from dovetail.protocol.outside import Few, LimitedNatural, LimitedPositive
@@ -640,7 +641,7 @@ def _mistakes(file: ExperimentFile) -> Iterator[Mistake]:
             if name not in file.agents:
                 hint = meant(name, file.agents) or f"; there are {', '.join(file.agents)}"
                 yield Mistake(
-                    f"{what!r} seats {name!r}, but there is no [agents.{name}]{hint}", *steps
+                    f"{what!r} seats {name!r}, but there is no [agents.{line(name)}]{hint}", *steps
                 )
     if file.derivation == 1 and file.secret:
         yield Mistake("derivation 1 has no secret; remove one of the two", "secret")

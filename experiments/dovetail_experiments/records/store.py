@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import socket
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -182,8 +183,16 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:
-        with self._lock, self._engine.begin() as connection:
-            yield connection
+        try:
+            with self._lock, self._engine.begin() as connection:
+                yield connection
+        except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
+            why = database.line(error)
+        except (ValueError, TypeError) as error:
+            why = f"it is damaged: {' '.join(str(error).split())[:200]}"
+        else:
+            return
+        raise DovetailError(f"cannot read the store {database.shown(self.url)}: {why}")
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
@@ -191,7 +200,7 @@ class Store:
         with self._lock:
             attempts = dict(self._attempts)
             try:
-                with self._reading() as connection:
+                with self._engine.begin() as connection:
                     yield connection
             except BaseException as error:
                 self._attempts = attempts

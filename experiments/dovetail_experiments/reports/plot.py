@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dovetail_experiments.reports.output import write
 from dovetail_experiments.statistics import Estimate
 
 
@@ -115,9 +117,11 @@ def save(figure: Any, paths: Sequence[Path]) -> None:
     import matplotlib
 
     for path in paths:
+        image = io.BytesIO()
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix)
         with matplotlib.rc_context({"svg.hashsalt": "dovetail"}):
-            figure.savefig(path, dpi=150, metadata=metadata)
+            figure.savefig(image, dpi=150, metadata=metadata, format=path.suffix[1:])
+        write(path, image.getvalue())
         figure.set_layout_engine("none")  # done once, as it takes as long as drawing
 
 

@@ -15,6 +15,7 @@ from rich.console import Console
 from dovetail.peer import provenance
 from dovetail.peer.broker_watchdog import GIVE_UP
 from dovetail.peer.config_location import ConfigSource
+from dovetail.protocol import codec
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.engines.hosts import HostLost
@@ -257,7 +258,13 @@ def to_resume(results: Store, file: ExperimentFile, where: str) -> int:
                 f"no interrupted run of {file.name} to resume; run it without --resume"
             )
         number, began = other
-        changed = ", ".join(changes(msgspec.json.decode(began), msgspec.json.decode(text)))
+        try:
+            old = msgspec.json.decode(began)
+        except codec.UNREADABLE:
+            raise DovetailError(
+                f"the store {where} is damaged: the file of execution {number} is not JSON"
+            ) from None
+        changed = ", ".join(changes(old, msgspec.json.decode(text)))
         learned = [name for name in results.saved(number) if name in file.agents]
         keep = [
             f"`agents.{name}.state = {jsontext.option(f'{where}:{name}@{number}')}`"
