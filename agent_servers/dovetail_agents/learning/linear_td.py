@@ -18,7 +18,7 @@ from dovetail.peer.agents.agent import Agent, Decision, End, Needs
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.outside import LimitedNatural
 from dovetail_agents.learning.options import LearnerOptions
-from dovetail_agents.learning.saving import Count, pack, unpack
+from dovetail_agents.learning.saving import Counter, pack, unpack
 
 Array = NDArray[Any]
 LARGEST = 1e9
@@ -44,8 +44,8 @@ class LinearTDParameters(LearnerOptions, frozen=True, forbid_unknown_fields=True
 
 
 class _Settings(Struct, forbid_unknown_fields=True):
-    updates: Count
-    extra: dict[bytes, Count]
+    updates: Counter
+    extra: dict[bytes, Counter]
     """The memory of a game's step size."""
 
 

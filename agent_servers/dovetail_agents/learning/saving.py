@@ -26,8 +26,8 @@ from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 
 Array = NDArray[Any]
-Count = Annotated[int, Meta(ge=0, lt=1 << 62)]
-"""A counter in a state, which can still count on."""
+Counter = Annotated[int, Meta(ge=0, lt=1 << 62)]
+"""A counter in a saved state, with room to count further."""
 P = TypeVar("P", bound=Struct)
 S = TypeVar("S", bound=Struct)
 

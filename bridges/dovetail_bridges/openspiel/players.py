@@ -13,7 +13,7 @@ from dovetail.protocol.spaces import Sequence, Text
 from dovetail_agents.learning.saving import become, pack, unpack, wrong
 from dovetail_bridges.openspiel import games
 
-Share = Annotated[float, Meta(ge=0, le=1)]
+Probability = Annotated[float, Meta(ge=0, le=1)]
 NODES = 300_000
 """Maximum positions of a game to solve."""
 
@@ -91,7 +91,7 @@ class _Table(Struct):
     """The state of an ``OpenSpielPolicy``."""
 
     game: str = ""
-    table: dict[str, Annotated[list[tuple[int, Share]], Meta(min_length=1)]] = {}
+    table: dict[str, Annotated[list[tuple[int, Probability]], Meta(min_length=1)]] = {}
 
 
 class OpenSpielPolicy(Agent[PolicyParameters]):
@@ -148,7 +148,7 @@ def _needs_form(who: str, seat: Seat, kind: type[Any], form: str) -> None:
         )
 
 
-def _solved(name: str, given: PolicyParameters) -> dict[str, list[tuple[int, Share]]]:
+def _solved(name: str, given: PolicyParameters) -> dict[str, list[tuple[int, Probability]]]:
     """Return a solver's average policy: actions with probabilities by information state."""
     if given.solver == "uniform":
         return {}

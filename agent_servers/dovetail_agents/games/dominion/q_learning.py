@@ -19,7 +19,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.dominion.bots import DominionChapel, Seen
 from dovetail_agents.general.q_learning.learner import Learner, LearnerParameters, Pending
 from dovetail_agents.general.q_learning.table import MIB, Entries, Table, entries, restore
-from dovetail_agents.learning.saving import Count, become, pack, unpack
+from dovetail_agents.learning.saving import Counter, become, pack, unpack
 from dovetail_games.dominion.cards import (
     ADVENTURER,
     BASIC,
@@ -261,7 +261,7 @@ class DominionQParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
 
 class _Settings(Struct, forbid_unknown_fields=True):
     entries: Entries
-    episodes: Count
+    episodes: Counter
 
 
 class _Purchase(Pending):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.game_2048.networks import Layout, Name, layout
-from dovetail_agents.learning.saving import Count, pack, unpack, wrong
+from dovetail_agents.learning.saving import Counter, pack, unpack, wrong
 
 Array = NDArray[Any]
 
@@ -65,7 +65,7 @@ class NTupleParameters(Struct, frozen=True, forbid_unknown_fields=True):
 class _Settings(Struct, forbid_unknown_fields=True):
     shape: list[Annotated[int, Meta(ge=1, le=10)]]
     """Rows and columns; empty before the first board."""
-    episodes: Count
+    episodes: Counter
 
 
 def dump(

@@ -31,7 +31,7 @@ from dovetail_agents.general.q_learning.table import (
     entries,
     restore,
 )
-from dovetail_agents.learning.saving import Count, become, pack, unpack
+from dovetail_agents.learning.saving import Counter, become, pack, unpack
 
 if TYPE_CHECKING:
     from dovetail.peer.vector_random import Twisters
@@ -76,7 +76,7 @@ class QLearningParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
 
 
 class _Settings(Struct, forbid_unknown_fields=True):
-    episodes: Count
+    episodes: Counter
     entries: Entries | None
 
 

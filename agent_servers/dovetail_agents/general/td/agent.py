@@ -24,7 +24,7 @@ from dovetail_agents.general.td.targets import (
     Target,
 )
 from dovetail_agents.learning.network import Array, Linear, Network, size
-from dovetail_agents.learning.saving import Count, become, pack, unpack
+from dovetail_agents.learning.saving import Counter, become, pack, unpack
 from dovetail_agents.learning.standard import Standard
 from dovetail_agents.learning.step_size import StepSize
 from dovetail_agents.learning.traces import TRACES
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 class _Settings(Struct, forbid_unknown_fields=True):
-    inputs: Count
+    inputs: Counter
     """Length of a row; 0 before the first one."""
-    episodes: Count
-    steps: Count
-    seen: Count = 0
+    episodes: Counter
+    steps: Counter
+    seen: Counter = 0
     """Number of rows in the statistics that standardise inputs."""
 
 

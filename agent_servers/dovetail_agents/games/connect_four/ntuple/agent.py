@@ -21,7 +21,7 @@ from dovetail_agents.games.connect_four.ntuple import kernels
 from dovetail_agents.learning.checked import whole
 from dovetail_agents.learning.draws import explore_rows
 from dovetail_agents.learning.options import Epsilon, LearnerOptions
-from dovetail_agents.learning.saving import Count, become, pack, unpack, wrong
+from dovetail_agents.learning.saving import Counter, become, pack, unpack, wrong
 
 Array = NDArray[Any]
 MOST_SQUARES = 400
@@ -63,7 +63,7 @@ class NTupleConnectFourParameters(LearnerOptions, frozen=True, forbid_unknown_fi
 class _Settings(Struct, forbid_unknown_fields=True):
     shape: list[Annotated[int, Meta(ge=1)]]
     """Rows and columns; empty before the first board."""
-    steps: Count
+    steps: Counter
 
 
 class Traces:
