@@ -15,6 +15,7 @@ from dovetail import Agent, InProcess
 from dovetail.peer import registry
 from dovetail.peer.agents.agent import Decision
 from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.presets import preset
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, IllegalAction
 from dovetail.protocol.spaces import Discrete, Text
@@ -238,6 +239,17 @@ def test_an_agent_that_cannot_play_is_refused(theirs: Any) -> None:
     env = theirs.make("rps" if REAL else "duel")
     with pytest.raises(DovetailError, match="needs"):
         Player(TD(), env, 0)
+
+
+@alone
+def test_an_environment_that_keeps_its_match_in_a_module_plays_one_at_a_time() -> None:
+    kind = preset(KaggleEnvironment, {"id": "lux_ai_2021"}, "environment kaggle")
+    with InProcess([kind], [Random]) as experiment:
+        agents = [experiment.create("random")]
+        results = experiment.run("kaggle", agents, episodes=6, concurrency=3).wait()
+    assert [each.seats[0].total for each in results] == [3.0] * 6
+    with pytest.raises(DovetailError, match="one match in a program; start one with --set id=lux"):
+        KaggleEnvironment(Options("lux_ai_2021")).init()
 
 
 def test_what_cannot_be_made_is_one_line() -> None:

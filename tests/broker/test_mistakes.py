@@ -669,3 +669,8 @@ def test_what_makes_no_game_and_no_agent_is_told() -> None:
         with pytest.raises(DovetailError, match="no option 'depth'"):
             experiment.create("first", parameters={"depth": 3})
         assert outcomes(experiment, "sized", first) == "terminated: "
+
+
+def test_an_address_in_place_of_a_connection_is_one_line() -> None:
+    with pytest.raises(DovetailError, match=r"use Experiment\.connect\('tcp://127\.0\.0\.1:1'\)"):
+        Experiment("tcp://127.0.0.1:1")  # type: ignore[arg-type]

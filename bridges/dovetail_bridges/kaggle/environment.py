@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from dovetail.peer.environments.environment import Environment, IllegalAction, Spec, Turn, View
+from dovetail.peer.presets import local
 from dovetail.peer.registry import one_line
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError, NoLookahead
@@ -28,6 +29,8 @@ SEEDS = ("seed", "randomSeed")
 """Names of the seed in an environment's configuration."""
 COUNTS = ("columns", "signs", "banditCount")
 """Names of the number of actions in a configuration; a schema's maximum may be larger."""
+ALONE = ("lux_ai_2021",)
+"""Environments that keep their match in a module: two in one program change each other."""
 FAULTS = ("INVALID", "ERROR", "TIMEOUT")
 
 
@@ -60,8 +63,17 @@ class KaggleEnvironment(Environment[Options]):
     name = "kaggle"
     packages = ("kaggle_environments",)
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.matches = int(local(cls, "id") in ALONE)
+
     def init(self) -> Spec:
         options = self.configuration
+        if options.id in ALONE and not self.matches:
+            raise DovetailError(
+                f"environment kaggle, option 'id': {options.id} has room for one match in a "
+                f"program; start one with --set id={options.id}"
+            )
         arguments.check(type(self), options.arguments)
         self._call = ForeignCalls()
         self.env = self._made({})

@@ -283,6 +283,8 @@ class Experiment(Closing):
     """An experiment, connected to a broker: create agents, run episodes, watch, save and load."""
 
     def __init__(self, connection: BrokerConnection) -> None:
+        if isinstance(connection, str):
+            raise DovetailError(f"use Experiment.connect({connection!r}) to connect to a broker")
         self._connection = connection
         self._ids = itertools.count(1)
         self._answers: dict[int, m.Message] = {}

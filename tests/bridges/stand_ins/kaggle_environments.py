@@ -130,7 +130,31 @@ def _play_walk(state: list[Any], actions: list[Any], configuration: Any) -> None
         state[0].status = "DONE"
 
 
+def _begin_shared(state: list[Any], configuration: Any) -> None:
+    SHARED.clear()
+
+
+def _play_shared(state: list[Any], actions: list[Any], configuration: Any) -> None:
+    """As lux_ai_2021, it keeps its match in the module: three moves of any match end it."""
+    SHARED.append(actions)
+    state[0].reward = len(SHARED)
+    if len(SHARED) == 3:
+        state[0].status = "DONE"
+
+
+SHARED: list[Any] = []
 GAMES = {
+    "lux_ai_2021": SimpleNamespace(
+        specification={
+            "agents": [1],
+            "action": {"enum": ["wait"]},
+            "configuration": {},
+            "observation": {"step": {"shared": True}},
+        },
+        configuration={},
+        begin=_begin_shared,
+        play=_play_shared,
+    ),
     "connectx": SimpleNamespace(
         specification={
             "agents": [2],
