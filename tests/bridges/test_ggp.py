@@ -19,6 +19,7 @@ from tests.bridges.test_gdl import smaller
 from dovetail import Agent, DovetailError, InProcess
 from dovetail.peer.agents.agent import Decision, End
 from dovetail.peer.agents.random_agent import Random
+from dovetail.transport.lines import MAX_LINES
 from dovetail_agents.general.search.agents import MCTSAgent, MCTSParameters
 from dovetail_agents.general.td import TD
 from dovetail_bridges.gdl import manager
@@ -242,6 +243,14 @@ def test_rubbish_over_http_is_refused_and_the_player_lives_on() -> None:
         with pytest.raises(DovetailError, match=r"answered 400: .*never closed"):
             post(address, "(INFO", 5)
         assert post(address, "(INFO)", 5).startswith("((name dovetail)")
+
+
+def test_rubbish_costs_a_bounded_number_of_lines(caplog: pytest.LogCaptureFixture) -> None:
+    with served(Protocol(Random())) as address:
+        for _ in range(50):
+            with pytest.raises(DovetailError):
+                post(address, "(INFO", 20)
+    assert 0 < len(caplog.messages) <= 2 * MAX_LINES
 
 
 def test_connections_have_a_limit_and_leave_room_when_they_end() -> None:

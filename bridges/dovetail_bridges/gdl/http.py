@@ -15,6 +15,7 @@ from typing import Protocol as Interface
 
 from dovetail.peer.quoting import origin
 from dovetail.protocol.errors import DovetailError
+from dovetail.transport.lines import Lines
 from dovetail_bridges.gdl.kif import LARGEST
 
 log = logging.getLogger("dovetail.ggp")
@@ -52,6 +53,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, protocol: Answering, host: str = "127.0.0.1", port: int = 9147) -> None:
         self.protocol = protocol
         self.turn = threading.Lock()
+        self.lines = Lines(log)
         self._room = threading.BoundedSemaphore(AT_ONCE)
         try:
             super().__init__((host, port), _Handler)
@@ -102,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
                 answer, code = self.server.protocol.answer(text), 200
         except DovetailError as error:
             answer, code = str(error), 400
-            log.warning("refused a message: %s", error)
+            self.server.lines.warn(f"refused a message: {error}")
         except Exception:
             answer, code = "the player failed; its log says how", 500
             log.exception("a message failed")

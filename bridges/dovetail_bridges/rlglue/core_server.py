@@ -7,12 +7,13 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 
 from dovetail.protocol.errors import DovetailError
+from dovetail.transport.lines import Lines
 from dovetail_bridges.rlglue.core import Glue, Pair, World
 from dovetail_bridges.rlglue.listener import ROLES, Port
 from dovetail_bridges.rlglue.peer import LegacyAgent, LegacyEnvironment, Lost, Peer
 from dovetail_bridges.rlglue.wire import Code, WireError
 
-log = logging.getLogger("dovetail.rlglue")
+lines = Lines(logging.getLogger("dovetail.rlglue"))
 
 TERM = Code.TERM
 
@@ -41,11 +42,11 @@ def play(experiment: Peer, world: World) -> None:
         drive(experiment, world)
     except Lost as error:
         if str(error) != experiment.gone:
-            log.warning("%s; the experiment is ended", error)
+            lines.warn(f"{error}; the experiment is ended")
     except WireError as error:
-        log.warning("%s; the experiment is ended", experiment.drop(str(error)))
+        lines.warn(f"{experiment.drop(str(error))}; the experiment is ended")
     except DovetailError as error:
-        log.warning("the experiment is ended: %s", error)
+        lines.warn(f"the experiment is ended: {error}")
 
 
 Make = Callable[[Mapping[str, Peer]], World]
@@ -96,7 +97,7 @@ def _serve(port: Port, peers: Mapping[str, Peer], make: Make) -> None:
     try:
         world = make(peers)
     except DovetailError as error:
-        log.warning("the experiment is ended: %s", error)
+        lines.warn(f"the experiment is ended: {error}")
         return
     try:
         play(experiment, world)

@@ -16,6 +16,7 @@ import time
 from collections.abc import Collection
 
 from dovetail.protocol.errors import DovetailError
+from dovetail.transport.lines import Lines
 from dovetail_bridges.rlglue import wire
 from dovetail_bridges.rlglue.peer import Peer
 
@@ -54,6 +55,7 @@ class Port:
         self.roles = frozenset(roles)
         self._patience = patience
         self._hello = hello
+        self._lines = Lines(log)
         self._changed = threading.Condition()
         self._peers: dict[str, Peer] = {}
         self._closed = False
@@ -86,7 +88,7 @@ class Port:
         if found is not None and not found.alive:
             found.lose("closed its connection")
             del self._peers[role]
-            log.warning("%s", found.gone)
+            self._lines.warn(found.gone)
             return None
         return found
 
@@ -227,7 +229,7 @@ class Port:
         return connection
 
     def _refuse(self, connection: socket.socket, why: str) -> None:
-        log.warning("closed a connection to port %d: it %s", self.number, why)
+        self._lines.warn(f"closed a connection to port {self.number}: it {why}")
         self._forget(connection)
         with contextlib.suppress(OSError):
             connection.send(wire.frame(wire.Code.TERM))
@@ -239,10 +241,10 @@ class Port:
             present = self._present(role)
             if present is not None and present.busy:
                 newcomer.drop(f"came to port {self.number} where another one plays")
-                log.warning("%s", newcomer.gone)
+                self._lines.warn(newcomer.gone)
                 return
             if present is not None:
                 present.drop("was replaced by another one before it played")
-                log.warning("%s", present.gone)
+                self._lines.warn(present.gone)
             self._peers[role] = newcomer
             self._changed.notify_all()

@@ -26,6 +26,7 @@ from tests.bridges.rlglue.legacy import (
     text,
 )
 
+from dovetail.transport.lines import MAX_LINES
 from dovetail_bridges.rlglue import listener as port_module
 from dovetail_bridges.rlglue.listener import Port
 
@@ -421,3 +422,14 @@ def test_a_core_says_which_programs_are_missing(
             time.sleep(0.01)
         agent.close()
     assert "agent connected, still waiting for a legacy environment and experiment" in caplog.text
+
+
+def test_a_crowd_of_strangers_costs_a_bounded_number_of_lines(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with core() as port:
+        for _ in range(50):
+            with socket.create_connection(("127.0.0.1", port.number), 20) as stranger:
+                stranger.sendall(frame(99))
+                stranger.recv(100)
+    assert 0 < len(caplog.messages) <= 2 * MAX_LINES
