@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from dovetail.protocol.seats import player
 from dovetail_experiments.stages import places
 from dovetail_experiments.stages.runner import ExecutionResult, execute
 
@@ -38,7 +39,7 @@ def main() -> int:
             learned = tally.win_rate.value >= PASS
             passed = passed and learned
             console.print(
-                f"{tally.agent} in seat {tally.seat} wins {tally.wins} of {tally.games} games "
+                f"{tally.agent} as {player(tally.seat)} wins {tally.wins} of {tally.games} games "
                 f"against random: {'at least' if learned else 'LESS THAN'} {PASS:.0%}"
             )
     console.print(f"{time.monotonic() - began:.0f} s in all")

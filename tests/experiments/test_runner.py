@@ -184,10 +184,11 @@ def test_it_leaves_a_summary_curves_results_and_a_journal(
     }
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     summary = (folder / "summary.txt").read_text()
-    assert re.search(r"play +0-20 +one +0 +\d+-\d+-\d+ +\d+\.\d% ", summary)
-    assert re.search(r"two +50 +dice +0 ", summary)
+    assert re.search(r"play +0-20 +one +player 1 +\d+-\d+-\d+ +\d+\.\d% ", summary)
+    assert re.search(r"two +50 +dice +player 1 ", summary)
     printed = capsys.readouterr().out
     assert "play 20-40: 20 games in " in printed
+    assert "one (seat 0) wins " in printed  # for scripts that read it
     assert "Learning curves: win rate" in printed
 
 

@@ -53,7 +53,7 @@ class Sitter:
         return f"{self.name} ({options})"[:LONGEST_NAME] if options else self.name
 
 
-_RULES = {
+_HELP = {
     "max_turns": "The turn after which a game is cut short; empty for no limit.",
     "on_timeout": "A player who answers too late loses (forfeit), gets a random move (random), or "
     "cuts the game short (truncate).",
@@ -61,7 +61,11 @@ _RULES = {
     "on_crash": "If a player's program fails, the game does not count (interrupt), the player "
     "loses (forfeit), or the game is cut short (truncate).",
 }
-RULES = {name: describe(m.GameRules)[name] | {"description": text} for name, text in _RULES.items()}
+RULES = {
+    name: {"description": _HELP.get(name, ""), **each}
+    for name, each in describe(m.GameRules).items()
+    if name not in ("clock", "lookahead")
+}
 """The rules of play that the form lists as options, explained to visitors; the clock has its own
 field, and lookahead is always allowed."""
 

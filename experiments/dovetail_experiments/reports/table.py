@@ -10,6 +10,7 @@ from rich.bar import Bar
 from rich.console import RenderableType
 from rich.table import Table
 
+from dovetail.protocol.seats import player
 from dovetail_experiments.reports.plot import CurvePoint
 from dovetail_experiments.reports.standings import Standing, Standings
 from dovetail_experiments.stages.schedule import Stage
@@ -34,9 +35,10 @@ def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = Fal
     table.add_column("played")
     table.add_column("episodes" if full else "after", justify="right", no_wrap=True)
     table.add_column("agent")
+    table.add_column("as", no_wrap=True)
     entries = list(rows)
     cut = any(tally.truncated for _, tally in entries)
-    heads = ("seat", "W-D-L", *(("T",) * cut), "won or return (95 %)")
+    heads = ("W-D-L", *(("T",) * cut), "won or return (95 %)")
     for name in (*heads, *(("games", "distinct", "ms/move", "faults") * full)):
         table.add_column(name, justify="right", no_wrap=True)
     notes: dict[str, None] = {}
@@ -45,7 +47,7 @@ def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = Fal
         if full and stage.kind == "phase":
             when = f"{stage.first:,}-{stage.first + stage.episodes:,}"
         counts, result = outcome(tally)
-        cells = [stage.part.name, when, tally.agent, str(tally.seat), counts]
+        cells = [stage.part.name, when, tally.agent, player(tally.seat), counts]
         cells += [*([str(tally.truncated)] * cut), result]
         if tally.repeats:
             found = tally.distinct
