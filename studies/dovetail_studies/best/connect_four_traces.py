@@ -29,13 +29,13 @@ PARTS = (2, 1)
 
 
 def _long_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return trainings at the rates of the table above, measured halfway and at the end, and games
-    of the end against perfect play, which take longest."""
+    """Return trainings with traces, measured halfway and at the end, and games of the end against
+    perfect play, which take longest."""
     games, tests = values["games"], values["tests"]
-    asked = {"least": games // 2, "positions": values["positions"], "tests": 0}
+    asked = {"least": games // 2, "trace": TRACES[-1], "positions": values["positions"], "tests": 0}
     found = [{"games": games // part, **asked} for part in PARTS]
     if tests:
-        found.append({"games": games, "least": games // 2, "tests": tests})
+        found.append({"games": games, "least": games // 2, "trace": TRACES[-1], "tests": tests})
     return [{**unit, "seed": seed} for unit in found for seed in seeds]
 
 
@@ -76,9 +76,9 @@ def trained(name: str, rule: Mapping[str, Any], games: int, least: int, seed: in
 
 
 def _work(unit: rows.Unit) -> rows.Result:
-    trace = unit.get("trace")
-    name, rule = ("long", {}) if trace is None else (f"traces-{trace}", {"trace": trace, **RULE})
-    state = trained(name, rule, unit["games"], unit["least"], unit["seed"])
+    trace = unit["trace"]
+    rule = {"trace": trace, **RULE}
+    state = trained(f"traces-{trace}", rule, unit["games"], unit["least"], unit["seed"])
     agents: list[type[Agent[Any]]] = [NTupleConnectFour, ConnectFourSolver]
     with InProcess([ConnectFour, KeepValue], agents) as experiment:
         player = experiment.create("ntuple-connect-four", seed=unit["seed"])
@@ -142,9 +142,8 @@ def _long_draw(done: rows.Done) -> rows.Drawn:
 
 
 LONG_NOTE = (
-    "The rates are those of `ntuple-connect-four` in the first table, without traces; the games "
-    "are compiled. The positions are the same. Where there is one training, intervals are over "
-    "positions and games."
+    "Traces and rates are those of the table above. The positions are those of the first table. "
+    "Where there is one training, intervals are over positions and games."
 )
 NOTE = (
     "The networks learn from compiled games with themselves, at the learning rate 0.004 and the "
