@@ -200,7 +200,7 @@ def test_each_game_stands_beside_the_literature_with_figures_from_results() -> N
     assert {each.row for each in BESIDE} == {row.key for row in best.rows} - {
         "amazons",
         "connect-four-traces",
-        "connect-four-long",
+        "connect_four",
         "tetris-trainers",
         "2048-stages",
     }
