@@ -1,7 +1,7 @@
 """Agents of Dovetail in Kaggle's environments, for ``env.run``.
 
 >>> env = kaggle_environments.make("connectx")
->>> env.run([player(MCTSAgent(), env, 0), "negamax"])
+>>> env.run([Player(MCTSAgent(), env, 0), "negamax"])
 """
 
 from __future__ import annotations
