@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from dovetail.peer.agents.agent import Decision
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.scenes import choices_of, scene_of
 from dovetail.protocol.spaces import Discrete, Space, Text
@@ -55,7 +56,16 @@ def is_legal(decision: Decision, action: Any) -> bool:
     if decision.legal is not None:
         return type(action) is int and action in decision.legal
     space = space_of(decision.seat.spec, decision.seat.seat)
-    return space is None or space.contains(action)
+    return (space is None or space.contains(action)) and travels(action)
+
+
+def travels(action: Any) -> bool:
+    """Return whether an action can be encoded; huge numbers and half surrogates cannot."""
+    try:
+        codec.encode(action)
+    except codec.UNSENDABLE:
+        return False
+    return True
 
 
 def chosen(decision: Decision, action: Any) -> Any:

@@ -26,7 +26,7 @@ from dovetail.peer.session import hello
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
-from dovetail_bridges.choices import about, choices, chosen, is_legal, position, total
+from dovetail_bridges.choices import about, choices, chosen, is_legal, position, total, travels
 
 log = logging.getLogger("dovetail.table")
 
@@ -149,6 +149,11 @@ class OpenTable(Closing):
         """The open seats."""
         return list(self._players)
 
+    @property
+    def failed(self) -> bool:
+        """True once the table has failed or is closed; every call is then refused."""
+        return self._failure is not None
+
     def spaces(self) -> dict[int, Any]:
         """Return each open seat's action space; None if it is unknown before a game."""
         listed = self._spaces
@@ -219,7 +224,8 @@ class OpenTable(Closing):
             if not is_legal(decision, action) and not force:
                 player.refused += 1
                 raise CallRefused(f"{str(action)[:60]!r} is not legal; {self._allowed(decision)}")
-            self._calls.put((seat, player.act(action)))
+            # The broker must see that it is illegal: an agent that crashes has not lost.
+            self._calls.put((seat, player.act(action if travels(action) else None)))
 
     def resign(self, seat: int) -> None:
         """Resign, now or when the seat must next act.

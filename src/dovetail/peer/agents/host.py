@@ -222,7 +222,7 @@ class AgentHost(BaseHost):
         self, play: _Play, turn: Decision, seq: int, action: Any, out: list[m.Message]
     ) -> None:
         resign = False
-        if type(action) is not int:
+        if type(action) is not int or not -1 << 63 <= action < 1 << 64:
             resign = action is RESIGN
             if type(action) is GeneratorType:
                 self._think(play, turn, seq, action, None, out)
