@@ -247,6 +247,62 @@ def test_a_lost_client_may_come_back_to_its_game() -> None:
         assert _until(again, bool) == before
 
 
+def test_lost_clients_leave_no_threads_behind() -> None:
+    with served([0, 1], back=30.0) as at:
+        for _ in range(20):
+
+            def lost() -> bool:
+                with (
+                    connect(f"{at}/seat-0/ws", close_timeout=0.1) as client,
+                    suppress(ConnectionClosed),
+                ):
+                    if ask(client, "state")["type"] == "state":
+                        client.socket.shutdown(2)
+                        return True
+                return False  # the one before holds the seat still
+
+            assert _until(lost, bool)
+        assert not [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
+
+
+@pytest.mark.parametrize("action", [1 << 70, "\ud800"])
+def test_an_action_that_cannot_be_encoded_costs_the_game_and_not_the_table(action: Any) -> None:
+    """A number above 64 bits ended the table's thread, and with it the seats of all clients; half
+    a surrogate pair, a game that was being lost without a result."""
+    with (
+        served([0, 1], rules=Rules(illegal="forfeit")) as at,
+        connect(f"{at}/seat-0/ws") as first,
+        connect(f"{at}/seat-1/ws") as second,
+    ):
+        for _ in range(2):
+            for each in (first, second):
+                each.send(json.dumps({"type": "reset", "data": {}}))
+            begun = json.loads(first.recv(30))["data"]["observation"]
+            mover, other = (first, second) if begun["your_turn"] else (second, first)
+            assert begun["your_turn"]
+            lost = ask(mover, "step", action=action)["data"]
+            assert (lost["done"], lost["metadata"]["outcome"]) == (True, [0.0, 1.0])
+            assert json.loads(other.recv(30))["data"]["done"]
+
+
+def test_a_table_that_has_failed_is_replaced() -> None:
+    made: list[OpenTable] = []
+
+    def make() -> OpenTable:
+        table = OpenTable("connect_four", [0, 1], configuration=SMALL, seed=1, together=True)
+        made.append(table)
+        return table
+
+    places = Seats(make, [0, 1])
+    with places.take(0, None):
+        pass
+    made[0].close()  # as when the broker has left
+    with places.take(0, None) as session, places.take(1, None) as other:
+        assert session.table is other.table is made[1]
+        assert not made[1].failed
+    places.close()
+
+
 def test_a_session_too_many_is_told_so_unasked_and_a_seat_becomes_free() -> None:
     with served([0], sessions=1) as at:
         with connect(f"{at}/ws") as first:
@@ -302,6 +358,9 @@ def test_pages_and_other_hosts_are_refused() -> None:
             with pytest.raises(InvalidStatus), connect(f"{at}/ws", additional_headers=header):
                 pass
         http = at.replace("ws:", "http:")
+        unnamed = urllib.request.Request(f"{http}/health", headers={"Host": "["})
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(unnamed)
         answers = {
             path: json.load(urllib.request.urlopen(http + path))
             for path in ("/health", "/metadata", "/schema", "/openapi.json")

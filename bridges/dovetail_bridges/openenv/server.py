@@ -100,9 +100,9 @@ class Seats:
             self._taken.add((place, seat))
         try:
             with self._lock:
-                if place not in self._tables:
-                    self._tables[place] = self._make()
-                at = self._tables[place]
+                at = self._tables.get(place)
+                if at is None or at.failed:  # as when the broker has left
+                    at = self._tables[place] = self._make()
             yield Session(at, seat, self.rules)
         finally:
             if self._alone:
@@ -237,27 +237,32 @@ class OpenEnvServer:
             with session.attending():
                 polite = await self._talk(websocket, session)
         finally:
-            await loop.run_in_executor(self._threads, self._left, session, place, polite)
+            lost = await loop.run_in_executor(self._threads, self._left, session, place, polite)
+        if lost is not None:  # a thread for each would let clients that come and go start thousands
+            loop.call_later(
+                self._seats.back, loop.run_in_executor, self._threads, self._give_up, session, lost
+            )
 
-    def _left(self, session: Session, place: Any, polite: bool) -> None:
-        """Free the seat: at once after ``close``, and after a while if the client was lost."""
+    def _left(self, session: Session, place: Any, polite: bool) -> int | None:
+        """Free the seat; return the number of the game that a lost client may resume."""
         if polite or len(self._seats.seats) == 1:
             with suppress(CallRefused):
                 session.leave()
             place.__exit__(None, None, None)
-            return
-        game, _, _ = session.table.look(session.seat)
+            return None
+        game = None
+        with suppress(CallRefused):  # without a table, nothing is left to resume
+            game, _, end = session.table.look(session.seat)
+            game = game if end is None else None
         place.__exit__(None, None, None)
+        return game
 
-        def give_up() -> None:
-            with suppress(CallRefused):
-                now, _, end = session.table.look(session.seat)
-                if now == game and end is None and not self._seats.holds(session):
-                    session.table.resign(session.seat)
-
-        timer = threading.Timer(self._seats.back, give_up)
-        timer.daemon = True
-        timer.start()
+    def _give_up(self, session: Session, game: int) -> None:
+        """Resign the game of a lost client that has not come back."""
+        with suppress(CallRefused):
+            now, _, end = session.table.look(session.seat)
+            if now == game and end is None and not self._seats.holds(session):
+                session.table.resign(session.seat)
 
     async def _talk(self, websocket: WebSocket, session: Session) -> bool:
         """Answer requests in order until the client leaves; return whether it closed the
@@ -329,7 +334,10 @@ async def _last(websocket: WebSocket, code: str, text: str) -> None:
 
 def local(host: str) -> bool:
     """Return whether a Host header names this machine; others can be a page's (DNS rebinding)."""
-    name = urlsplit(f"//{host}").hostname
+    try:
+        name = urlsplit(f"//{host}").hostname
+    except ValueError:  # such as "["
+        return False
     return name in ("127.0.0.1", "localhost", "::1")
 
 
