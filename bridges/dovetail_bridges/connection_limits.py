@@ -265,15 +265,41 @@ class Http(H11Protocol):
 class Socket(WebSocketsSansIOProtocol):
     """A WebSocket that replaces the HTTP connection it was requested on."""
 
-    waiting = False
-
     def __init__(self, doors: Doors, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._doors = doors
+        self._reading: asyncio.TimerHandle | None = None
+
+    @property
+    def waiting(self) -> bool:
+        """True once the server has closed it, while the visitor does not."""
+        return self.close_sent
 
     def hang_up(self) -> None:
         """Close it at once."""
         self.transport.abort()
+
+    def pause_writing(self) -> None:
+        """Start the time limit for a visitor that is not reading."""
+        super().pause_writing()
+        self._reading = self.loop.call_later(READ_SECONDS, self._late)
+
+    def resume_writing(self) -> None:
+        """Stop that time limit."""
+        super().resume_writing()
+        self._cancel()
+
+    def _late(self) -> None:
+        log.warning(
+            "a visitor did not read a message within %g s; such connections are closed",
+            READ_SECONDS,
+        )
+        self.hang_up()
+
+    def _cancel(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count it."""
@@ -282,6 +308,7 @@ class Socket(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""
+        self._cancel()
         self._doors.leave(self)
         super().connection_lost(exc)
 

@@ -9,8 +9,8 @@ import resource
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import httpx
@@ -140,6 +140,51 @@ def test_sockets_count_until_they_are_closed() -> None:
         again = opened(stack, where, head)
         again.settimeout(20)
         assert again.recv(4096).startswith(b"HTTP/1.1 101")
+
+
+UPGRADE = (
+    b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
+
+
+def test_a_socket_that_is_not_read_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doors, "READ_SECONDS", 0.6)
+    counted = Doors(MOST)
+
+    async def talks(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "websocket.accept"})
+        with suppress(OSError):
+            while True:
+                await send({"type": "websocket.send", "bytes": bytes(1 << 20)})
+
+    with served(counted, talks) as where, ExitStack() as stack:
+        opened(stack, where, UPGRADE)
+        assert waits(lambda: len(counted) == 1)
+        assert waits(lambda: not len(counted))
+
+
+def test_sockets_that_the_server_has_closed_make_room() -> None:
+    async def refuses(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        await send({"type": "websocket.accept"})
+        await send({"type": "websocket.close", "code": 1000})
+
+    with served(Doors(MOST), refuses) as where, ExitStack() as stack:
+        for _ in range(MOST // 2):
+            assert opened(stack, where, UPGRADE).recv(4096)
+        time.sleep(0.2)
+        assert httpx.get(f"http://127.0.0.1:{where[1]}/", timeout=20).status_code == 204
+
+
+def waits(done: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 20
+    while not done() and time.monotonic() < until:
+        time.sleep(0.01)
+    return done()
 
 
 class Held:
