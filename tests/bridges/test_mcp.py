@@ -144,6 +144,49 @@ def test_what_is_refused_and_what_the_model_is_told() -> None:
         with_client(table, body)
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "problem"),
+    [
+        ("act", {"action": 3}, "act: turn: Field required; "),
+        ("act", {"action": 3, "turn": "x\u2028"}, "act: turn: Input should be a valid integer"),
+        ("act", {}, "act: action: Field required; turn: Field required; "),
+        ("observe", {"wait_seconds": 51}, "observe: wait_seconds: Input should be less than"),
+    ],
+)
+def test_wrong_arguments_are_one_line(tool: str, arguments: Any, problem: str) -> None:
+    async def body(client: Any) -> None:
+        good, text = await call(client, tool, **arguments)
+        assert not good
+        assert text.startswith(problem)
+        assert len(text.splitlines()) == 1
+        assert "pydantic" not in text
+
+    with OpenTable("connect_four", [0], ["random"], seed=1) as table:
+        with_client(table, body)
+
+
+def test_calls_that_wait_keep_no_other_call_waiting() -> None:
+    """40 of them had every thread, and the other seat could not act."""
+    from mcp import Client
+
+    from dovetail_bridges.mcp.server import server
+
+    async def main(table: OpenTable) -> float:
+        async with Client(server(table, 0)) as mover, Client(server(table, 1)) as waits:
+            waiting = [
+                asyncio.ensure_future(fine(waits, "observe", wait_seconds=20)) for _ in range(50)
+            ]
+            await asyncio.sleep(1.0)
+            began = time.monotonic()
+            await fine(mover, "act", action=0, turn=(await fine(mover, "observe"))["turn"])
+            took = time.monotonic() - began
+            await asyncio.gather(*waiting)
+            return took
+
+    with OpenTable("connect_four", [0, 1], seed=1) as table:
+        assert loops.run(main(table)) < 10
+
+
 def test_who_waits_for_the_other_seat_is_told_so_at_once_or_later() -> None:
     with OpenTable("connect_four", [0, 1], seed=1) as table:
         before = time.monotonic()
@@ -290,6 +333,24 @@ def test_two_clients_over_http_play_each_other_and_a_native_agent() -> None:
         first, second = loops.run(main(urls))
     assert first[0]["reason"] == second[0]["reason"] == "truncated"
     assert {first[0]["seat"], second[0]["seat"]} == {0, 2}
+
+
+def test_nothing_is_kept_of_clients_over_http() -> None:
+    from starlette.testclient import TestClient
+
+    from dovetail_bridges.mcp.server import application
+
+    about = {"protocolVersion": "2025-03-26", "capabilities": {}}
+    about |= {"clientInfo": {"name": "x", "version": "1"}}
+    first = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    accept = {"Accept": "application/json, text/event-stream"}
+    with (
+        OpenTable("connect_four", [0], ["random"], seed=1) as table,
+        TestClient(application(table, "127.0.0.1"), "http://127.0.0.1:1") as client,
+    ):
+        answer = client.post("/seat-0/mcp", json=first, headers=accept)
+        assert answer.status_code == 200
+        assert "mcp-session-id" not in answer.headers
 
 
 def test_at_a_running_broker(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import uvicorn
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
-from pydantic import Field
+from pydantic import Field, ValidationError
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
@@ -24,6 +24,8 @@ from dovetail_bridges.table import CallRefused, OpenTable
 
 LONGEST = 50.0
 """Maximum seconds of a call; clients give up after 30 to 60."""
+WAITING = 20
+"""Maximum calls of ``observe`` that wait at a seat at a time; others wait for these."""
 INSTRUCTIONS = (
     "You have a seat in a game. Call rules once. Then repeat: call observe, which waits until it "
     "is your turn; choose one of its legal_actions; call act with that action and the turn. When "
@@ -33,9 +35,25 @@ INSTRUCTIONS = (
 T = TypeVar("T")
 
 
+class _Server(MCPServer[Any]):
+    """A server whose refusals of arguments are one line."""
+
+    async def call_tool(self, name: str, *more: Any, **most: Any) -> Any:
+        try:
+            return await super().call_tool(name, *more, **most)
+        except ToolError as refused:
+            if not isinstance(refused.__cause__, ValidationError):
+                raise
+            wrong = "; ".join(
+                f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg']}"
+                for each in refused.__cause__.errors(include_url=False, include_input=False)
+            )
+            raise ToolError(f"{name}: {wrong}; see the tool's input schema") from None
+
+
 def server(table: OpenTable, seat: int) -> MCPServer[Any]:
     """Return the server of one seat."""
-    made: MCPServer[Any] = MCPServer(
+    made = _Server(
         f"dovetail-seat-{seat}",
         title=f"Dovetail: {table.game}, seat {seat}",
         instructions=INSTRUCTIONS,
@@ -43,11 +61,16 @@ def server(table: OpenTable, seat: int) -> MCPServer[Any]:
         log_level="WARNING",
     )
 
+    places = {table.observe: anyio.CapacityLimiter(WAITING), table.again: anyio.CapacityLimiter(1)}
+    """Calls that wait have threads of their own, so that they keep no other call waiting."""
+
     async def call(function: Callable[..., T], *arguments: Any) -> T:
         """Call the table in a thread, since it can wait; its refusals go to the model."""
         try:
             return await anyio.to_thread.run_sync(
-                lambda: function(seat, *arguments), abandon_on_cancel=True
+                lambda: function(seat, *arguments),
+                abandon_on_cancel=True,
+                limiter=places.get(function),
             )
         except CallRefused as refused:
             raise ToolError(str(refused)) from None
@@ -103,7 +126,10 @@ def paths(table: OpenTable) -> dict[int, str]:
 
 def application(table: OpenTable, host: str) -> Starlette:
     """Return an application with a path for each open seat."""
-    seats = {seat: server(table, seat).streamable_http_app(host=host) for seat in table.seats}
+    seats = {
+        seat: server(table, seat).streamable_http_app(host=host, stateless_http=True)
+        for seat in table.seats
+    }  # nothing is kept of a client, so none can fill the memory
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
