@@ -62,6 +62,21 @@ def test_a_row_for_each_seat_of_each_episode(played: ExecutionResult, out: Path)
     assert all(row["digest"] for row in rows)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    ["FROM seats WHERE episode = 2 AND seat = 1", "FROM seats", "FROM seatings WHERE place = 1"],
+)
+def test_a_record_without_the_seats_of_an_episode_is_called_damaged(
+    out: Path, tmp_path: Path, damage: str
+) -> None:
+    copy = shutil.copytree(out, tmp_path / "copy")
+    with closing(sqlite3.connect(copy / "results.sqlite")) as connection:
+        connection.execute(f"DELETE {damage}")
+        connection.commit()
+    with pytest.raises(DovetailError, match=r"is damaged: episode .*; restore a copy, or play"):
+        commands.report(copy)
+
+
 def test_groups_have_counts_and_means(out: Path) -> None:
     with Records(out) as records:
         found = list(records.rows(where=["kind=evaluation"], by=["agent", "trained"]))

@@ -11,8 +11,10 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
+from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
 from dovetail.protocol.seats import seated
+from dovetail_experiments.records import database
 from dovetail_experiments.records import schema as s
 
 CHUNK = 5_000
@@ -147,6 +149,9 @@ def read(
         reading: opens a transaction, one for each chunk, since the caller may take long.
         stage: the stage's id.
         again: True for retried episodes only, False for the others; None for all.
+
+    Raises:
+        DovetailError: the record lacks the seats of an episode.
     """
     last, more = 0, True
     while more:
@@ -182,6 +187,8 @@ def _chunk(
     for episode, seat, name, value in parts(s.measures):
         found = measures.setdefault((episode, seat), {})
         found[name] = math.nan if value is None else value
+    listed = sa.select(sa.func.count()).where(s.seatings.c.stage == stage)
+    expected = connection.execute(listed).scalar_one()
     seats: dict[int, list[SeatResult]] = {row[0]: [] for row in rows}
     scores: dict[int, list[float]] = {row[0]: [] for row in rows}
     for episode, seat, _, kind, instance, total, score, *more in parts(s.seats):
@@ -203,6 +210,12 @@ def _chunk(
         )
     for number, _, index, seed, reason, blame, turns, scored, retry, text, digest, start in rows:
         outcome = scores[number]
+        if len(seats[number]) != expected:
+            raise DovetailError(
+                f"{database.shown(connection.engine.url)} is damaged: episode {number} has "
+                f"{len(seats[number])} rows in the table seats, and stage {stage} has {expected} "
+                "in seatings; restore a copy, or play the experiment again in another folder"
+            )
         yield Episode(
             run=stage,
             index=index,
