@@ -157,6 +157,16 @@ def test_the_old_format_is_read_and_upgraded(tmp_path: Path) -> None:
     assert not path.with_name("games.v1").exists()
 
 
+def test_what_is_no_journal_is_left_as_it_was(tmp_path: Path) -> None:
+    foreign, path = tmp_path / "foreign", tmp_path / "games"
+    foreign.write_bytes(b"a file of somebody else\n")
+    path.symlink_to(foreign)
+    with pytest.raises(DovetailError):
+        Journal(path)
+    assert foreign.read_bytes() == b"a file of somebody else\n"
+    assert sorted(tmp_path.iterdir()) == [foreign, path]
+
+
 def test_numbers_are_not_used_twice(tmp_path: Path) -> None:
     path = tmp_path / "games"
     for _ in range(3):

@@ -187,7 +187,13 @@ def upgrade(path: Path) -> None:
     form = version(path)
     try:
         old = _linked(path, f"{path.name}.v{form}")
-        if not copy(path, path, strict=form == 1):
+        try:
+            damaged = copy(path, path, strict=form == 1)
+        except BaseException:
+            if old.samefile(path):  # nothing has taken its place
+                old.unlink()
+            raise
+        if not damaged:
             old.unlink()  # all of it is in the new file
     finally:
         os.close(held)
