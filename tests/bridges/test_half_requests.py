@@ -19,7 +19,7 @@ FILES = 440
 
 @pytest.mark.parametrize(
     ("command", "path", "status"),
-    [(["openenv"], "/health", 200), (["mcp", "--http"], "/seat-0/mcp", 400)],
+    [(["openenv"], "/health", 200), (["mcp", "--http"], "/seat-0/mcp", 405)],
     ids=["openenv", "mcp"],
 )
 def test_half_requests_keep_no_client_out(command: list[str], path: str, status: int) -> None:

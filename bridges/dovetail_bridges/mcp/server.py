@@ -14,7 +14,9 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
 from pydantic import Field, ValidationError
 from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
 from starlette.routing import Mount
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dovetail._version import __version__
 from dovetail.peer.quoting import origin
@@ -49,6 +51,20 @@ class _Server(MCPServer[Any]):
                 for each in refused.__cause__.errors(include_url=False, include_input=False)
             )
             raise ToolError(f"{name}: {wrong}; see the tool's input schema") from None
+
+
+class _Posts:
+    """Refuses all but POST: without sessions, a GET would wait for messages that never come."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] != "POST":
+            refused = PlainTextResponse("Send a POST.\n", 405, {"Allow": "POST"})
+            await refused(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
 
 def server(table: OpenTable, seat: int) -> MCPServer[Any]:
@@ -130,6 +146,8 @@ def application(table: OpenTable, host: str) -> Starlette:
         seat: server(table, seat).streamable_http_app(host=host, stateless_http=True)
         for seat in table.seats
     }  # nothing is kept of a client, so none can fill the memory
+    for app in seats.values():
+        app.add_middleware(_Posts)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
