@@ -79,9 +79,8 @@ class _Columns(ConnectFour):
 
     def told(self, observation: Mapping[str, Any], configuration: Mapping[str, Any]) -> Any:
         rows, columns = self.board.rows, self.board.columns
-        board = np.asarray(observation["board"]).reshape(rows, columns)[
-            ::-1
-        ]  # theirs is from the top
+        # Theirs is from the top.
+        board = np.flipud(np.asarray(observation["board"]).reshape(rows, columns))
         mark = observation["mark"]
         seen = np.stack([board == mark, board == 3 - mark]).astype(np.uint8)
         self.place(mark - 1, seen)

@@ -6,19 +6,18 @@ import logging
 import secrets
 import shutil
 import time
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 from dovetail_experiments.arena.description import SubmissionLimits
 from dovetail_experiments.arena.referee import HOSTED
 from dovetail_experiments.arena.sandbox import CODE
 from dovetail_experiments.arena.store import ArenaStore
-from dovetail_experiments.arena.submissions import MAIN, OPEN, Submission
-from dovetail_experiments.arena.unpacked import UNREADABLE
+from dovetail_experiments.arena.submissions import MAIN, OPEN, Submission, unpack
 from dovetail_experiments.stages.processes import Processes
 
 log = logging.getLogger("dovetail")
@@ -187,7 +186,7 @@ class SubmittedAgents:
             return
         try:
             self._unpack(one)
-        except UNREADABLE as error:
+        except (OSError, DovetailError) as error:
             self._store.decided(one.id, "failed", f"cannot be unpacked: {error}")
             return
         if one.state == "waiting":
@@ -233,8 +232,7 @@ class SubmittedAgents:
         if source.suffix == ".py":
             shutil.copyfile(source, code / MAIN)
             return
-        with zipfile.ZipFile(source) as archive:
-            archive.extractall(code)  # drops roots, drives and `..`
+        unpack(source, code, self._limits)
 
     def _end(self, number: int) -> None:
         one = self._running.pop(number).submission

@@ -96,11 +96,30 @@ def _unzipped(name: str, data: bytes, most: int) -> dict[str, bytes]:
     kept."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            _whole([(each.filename, each.file_size) for each in archive.infolist()], most)
-            found = Unpacked(archive, name, most)
+            found = _checked(archive, name, most)
             return {each: found.whole(each, most) for each in found.names if each[-1:] != "/"}
     except UNREADABLE as error:
         raise DovetailError(f"{name} is not a ZIP archive that can be read: {error}") from None
+
+
+def unpack(source: Path, folder: Path, limits: SubmissionLimits) -> None:
+    """Write the files of a kept archive, which an imported arena may have brought, into a folder.
+
+    Raises:
+        DovetailError: it is not an agent within the limits, or cannot be read or written.
+    """
+    try:
+        with zipfile.ZipFile(source) as archive:
+            _checked(archive, source.name, limits.upload << 20)
+            archive.extractall(folder)  # drops roots, drives and `..`
+    except UNREADABLE as error:
+        raise DovetailError(str(error)) from None
+
+
+def _checked(archive: zipfile.ZipFile, name: str, most: int) -> Unpacked:
+    # zipfile reads no more of a file than the size that is listed.
+    _whole([(each.filename, each.file_size) for each in archive.infolist()], most)
+    return Unpacked(archive, name, most)
 
 
 def _whole(files: Sequence[tuple[str, int]], most: int) -> None:
