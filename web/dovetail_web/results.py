@@ -8,14 +8,16 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import sqlalchemy as sa
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.files.file import ExperimentFile
 from dovetail_experiments.records import database
-from dovetail_experiments.records.records import Records
+from dovetail_experiments.records.records import Records, Where
 from dovetail_experiments.reports import (
     charts,
     numbers,
@@ -160,6 +162,8 @@ class Results:
         self.stores = tuple(stores)
         self._made: OrderedDict[tuple[int, int], tuple[object, Execution]] = OrderedDict()
         self._swept: OrderedDict[tuple[int, int], tuple[object, Sweep]] = OrderedDict()
+        self._sound: dict[Where, tuple[int, int]] = {}
+        """Time and size of each file in which no damage was found."""
         self._lock = threading.Lock()
         """Guards reading, one execution at a time."""
 
@@ -167,7 +171,7 @@ class Results:
         """Yield each store with its executions, newest first, or its error."""
         for where in self.stores:
             try:
-                with Records(where) as records:
+                with self._opened(where) as records:
                     names = [each for each in records.columns("executions") if each != "file"]
                     rows = list(records.rows("executions", columns=names))
                     done: dict[int, list[int]] = {}
@@ -256,7 +260,23 @@ class Results:
     def _records(self, store: int) -> Records:
         if not 0 <= store < len(self.stores):
             raise DovetailError(f"there is no store {store}; Results lists them")
-        return Records(self.stores[store])
+        return self._opened(self.stores[store])
+
+    def _opened(self, where: Where) -> Records:
+        """Open a record; one that has changed, and is not being written, is searched for damage."""
+        records = Records(where, check=False)
+        try:
+            path = Path(str(sa.make_url(records.url).database))
+            if path.is_file() and not path.with_name(f"{path.name}-wal").exists():
+                status = path.stat()
+                state = status.st_mtime_ns, status.st_size
+                if self._sound.get(where) != state:
+                    records.check()
+                    self._sound[where] = state
+        except BaseException:
+            records.close()
+            raise
+        return records
 
 
 def _about(records: Records, rows: Sequence[Row]) -> dict[str, tuple[str, str]]:

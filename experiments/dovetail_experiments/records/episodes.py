@@ -11,11 +11,10 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
 from dovetail.protocol.seats import seated
-from dovetail_experiments.records import database
 from dovetail_experiments.records import schema as s
+from dovetail_experiments.records.damage import damaged
 
 CHUNK = 5_000
 """Episodes per read."""
@@ -151,7 +150,7 @@ def read(
         again: True for retried episodes only, False for the others; None for all.
 
     Raises:
-        DovetailError: the record lacks the seats of an episode.
+        DovetailError: the record lacks the seats or scores of an episode, or has other openings.
     """
     last, more = 0, True
     while more:
@@ -211,11 +210,18 @@ def _chunk(
     for number, _, index, seed, reason, blame, turns, scored, retry, text, digest, start in rows:
         outcome = scores[number]
         if len(seats[number]) != expected:
-            raise DovetailError(
-                f"{database.shown(connection.engine.url)} is damaged: episode {number} has "
-                f"{len(seats[number])} rows in the table seats, and stage {stage} has {expected} "
-                "in seatings; restore a copy, or play the experiment again in another folder"
+            raise damaged(
+                connection.engine.url,
+                f"episode {number} has {len(seats[number])} rows in the table seats, and stage "
+                f"{stage} has {expected} in seatings",
             )
+        if len(outcome) not in (0, expected):
+            raise damaged(connection.engine.url, f"episode {number} lacks the score of a seat")
+        try:
+            opening = json.loads(start) if start else []
+        except ValueError:
+            why = f"the opening of episode {number} is not JSON"
+            raise damaged(connection.engine.url, why) from None
         yield Episode(
             run=stage,
             index=index,
@@ -223,14 +229,14 @@ def _chunk(
             seed=seed,
             reason=reason,
             seats=seats[number],
-            outcome=outcome if outcome and len(outcome) == len(seats[number]) else None,
+            outcome=outcome or None,
             blame=blame,
             turns=turns,
             scored=bool(scored),
             will_retry=bool(retry),
             message=text,
             digest=digest,
-            opening=json.loads(start) if start else [],
+            opening=opening,
         )
 
 

@@ -11,7 +11,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +22,9 @@ import sqlalchemy as sa
 from dovetail.peer.closing import Closing
 from dovetail.peer.extras import needed
 from dovetail.peer.validation_messages import among
-from dovetail.protocol import outside
+from dovetail.protocol import codec, outside
 from dovetail.protocol.errors import DovetailError
-from dovetail_experiments.records import database
+from dovetail_experiments.records import damage, database
 from dovetail_experiments.records import schema as s
 
 if TYPE_CHECKING:
@@ -91,12 +91,13 @@ class Records(Closing):
 
     Args:
         where: the folder of an experiment, a SQLite file, or the URL of a database.
+        check: False to save the time for reading all of it once, in search of damage.
 
     Raises:
-        DovetailError: there is no record, or a newer version of Dovetail wrote it.
+        DovetailError: there is no record, it is damaged, or a newer version of Dovetail wrote it.
     """
 
-    def __init__(self, where: Where) -> None:
+    def __init__(self, where: Where, *, check: bool = True) -> None:
         self.url = url_of(where)
         if (
             isinstance(where, str | Path)
@@ -109,7 +110,9 @@ class Records(Closing):
             )
         self._engine = database.reading(self.url)
         meta = sa.MetaData()
-        with self._engine.begin() as connection:
+        if check:
+            self.check()
+        with self.connection() as connection:
             self._tables = {
                 name: sa.Table(name, meta, autoload_with=connection)
                 if name in s.VIEWS
@@ -120,13 +123,23 @@ class Records(Closing):
     def __repr__(self) -> str:
         return f"Records({database.shown(self.url)!r})"
 
+    def check(self) -> None:
+        """Read all of the record once, in search of damage.
+
+        Raises:
+            DovetailError: something is damaged or missing.
+        """
+        damage.check(self._engine, self.url)
+
     def close(self) -> None:
         """Close the connection."""
         self._engine.dispose()
 
-    def connection(self) -> AbstractContextManager[sa.Connection]:
+    @contextmanager
+    def connection(self) -> Iterator[sa.Connection]:
         """Return a transaction for your own SQLAlchemy queries."""
-        return self._engine.begin()
+        with damage.readable(self.url), self._engine.begin() as connection:
+            yield connection
 
     def columns(self, table: str = "results") -> list[str]:
         """Return the columns of a table; ``states`` has sizes instead of bytes."""
@@ -196,15 +209,10 @@ class Records(Closing):
             query = query.where(self._condition(source, condition))
         if limit is not None:
             query = query.limit(limit)
-        with self._engine.begin() as connection:
+        with self.connection() as connection:
             result = connection.execution_options(yield_per=CHUNK).execute(query)
-            try:
-                for row in result.mappings():
-                    yield dict(row)
-            except sa.exc.SQLAlchemyError as error:
-                raise DovetailError(
-                    f"cannot read {database.shown(self.url)}: {database.line(error)}"
-                ) from None
+            for row in result.mappings():
+                yield dict(row)
 
     def pandas(self, table: str = "results", **selection: Any) -> pandas.DataFrame:
         """Return rows as a pandas frame; ``selection`` is as for ``rows``."""
@@ -237,7 +245,7 @@ class Records(Closing):
         )
         if execution is not None:
             query = query.where(e.c.id == execution)
-        with self._engine.begin() as connection:
+        with self.connection() as connection:
             return [
                 SavedState(
                     row["execution"],
@@ -348,7 +356,7 @@ def _part(file: str, agent: str) -> dict[str, Any]:
     """Return ``[agents.NAME]`` of an experiment in JSON; empty if there is none."""
     try:
         found: dict[str, Any] = msgspec.json.decode(file)["agents"][agent]
-    except (msgspec.DecodeError, LookupError, TypeError):
+    except (*codec.UNREADABLE, LookupError, TypeError):
         return {}
     return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import socket
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from dovetail.peer import provenance
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode
 from dovetail.transport.process_owner import Owner
-from dovetail_experiments.records import database, episodes
+from dovetail_experiments.records import damage, database, episodes
 from dovetail_experiments.records import schema as s
 from dovetail_experiments.records.batch_writer import BatchWriter
 from dovetail_experiments.records.records import Records
@@ -181,18 +180,18 @@ class Store:
                 "may no longer write to it; results since then do not count"
             )
 
+    def check(self) -> None:
+        """Look for damage before anything is continued from what was written before.
+
+        Raises:
+            DovetailError: something is damaged or missing.
+        """
+        damage.check(self._engine, self.url)
+
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:
-        try:
-            with self._lock, self._engine.begin() as connection:
-                yield connection
-        except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
-            why = database.line(error)
-        except (ValueError, TypeError) as error:
-            why = f"it is damaged: {' '.join(str(error).split())[:200]}"
-        else:
-            return
-        raise DovetailError(f"cannot read the store {database.shown(self.url)}: {why}")
+        with damage.readable(self.url), self._lock, self._engine.begin() as connection:
+            yield connection
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:

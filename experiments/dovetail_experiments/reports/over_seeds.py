@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dovetail.peer import provenance
+from dovetail.protocol import codec
 from dovetail_experiments.files.sweep import TASK, label
 from dovetail_experiments.records.records import Records
 from dovetail_experiments.reports import aggregate
@@ -429,5 +430,5 @@ def _file(text: str) -> ExperimentFile | None:
 
     try:
         return msgspec.json.decode(text, type=ExperimentFile)
-    except msgspec.DecodeError:
+    except codec.UNREADABLE:
         return None

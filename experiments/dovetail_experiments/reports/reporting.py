@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from dovetail.peer.quoting import command
+from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.files import sweep
 from dovetail_experiments.files.file import ExperimentFile, stored
@@ -105,7 +106,7 @@ def file_of(row: Mapping[str, Any]) -> ExperimentFile:
     """
     try:
         return stored(row["file"])
-    except msgspec.DecodeError as error:
+    except codec.UNREADABLE as error:
         raise DovetailError(
             f"execution {row['id']} was played by a Dovetail whose files this one cannot read: "
             f"{error}"
@@ -148,5 +149,5 @@ def asked(folder: Path) -> Keys:
     """Return the seeds, sweep and report settings of the experiment in a folder, if known."""
     try:
         return msgspec.json.decode((folder / AGAIN).read_bytes(), type=Keys)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *codec.UNREADABLE):
         return Keys()

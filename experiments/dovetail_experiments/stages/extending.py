@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec.structs import asdict, replace
 
+from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.files.file import ExperimentFile, stored
 from dovetail_experiments.records.store import Store
@@ -27,7 +27,7 @@ def taken_over(file: ExperimentFile, store: Store) -> tuple[int, dict[Key, list[
     number, text = found
     try:
         old = stored(text)
-    except msgspec.ValidationError:
+    except codec.UNREADABLE:
         raise DovetailError(
             f"the last run of {file.name} is of another version of Dovetail and cannot be extended"
         ) from None

@@ -52,6 +52,7 @@ def merge(to: Path, parts: Sequence[Path]) -> list[int]:
     with alone(to):
         store = Store(database.url_of(to / FILE))
         try:
+            store.check()
             for part in parts:
                 if part.resolve() != to.resolve():
                     entered += _part(to, store, part, console)

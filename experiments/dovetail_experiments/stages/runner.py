@@ -165,6 +165,8 @@ def execute(
         rows: dict[Key, list[int]] = {}
         extended = None
         try:
+            if extend or resume:
+                results.check()
             if extend:
                 extended, rows = taken_over(plan.base, results)
             where = str(folder) if store is None else database.shown(store)

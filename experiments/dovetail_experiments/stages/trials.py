@@ -206,7 +206,7 @@ class _All:
             round_ = [trial for n in alive for trial in sets[n][played - step : played]]
             before = len(self._executions)
             self._begun(round_)
-            with Records(self._url) as records:
+            with Records(self._url, check=False) as records:
                 for count, number in enumerate(alive):
                     at = before + count * step
                     places[number] += self._executions[at : at + step]
@@ -237,6 +237,8 @@ class _All:
         """Their indices in the executions."""
         same: list[tuple[int, int]] = []
         try:
+            if self._resume and not self._executions:
+                store.check()
             for trial in trials:
                 file = files.text(trial.file)
                 if file in self._first:  # a search may propose the same values again

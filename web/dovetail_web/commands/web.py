@@ -195,7 +195,7 @@ def _readable(stores: list[str]) -> None:
 
     for each in stores:
         try:
-            Records(each).close()
+            Records(each, check=False).close()
         except DovetailError as error:
             raise UsageError(f"--store: {error}") from None
 
