@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from dovetail.peer.registry import registered
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, Forfeit
 from dovetail_bridges.child import Child
 
 log = logging.getLogger("dovetail.engine")
@@ -50,3 +51,25 @@ class Engine(Child):
 
     def __init__(self, words: Sequence[str], name: str) -> None:
         super().__init__(words, f"the engine {name}", log.info, farewell=b"quit\n")
+
+
+class Greeted:
+    """Notes whether an engine has ever answered in its protocol.
+
+    One that never did has a wrong command, so no game with it can begin.  One that did, and is gone
+    when its agent takes a seat, is started again at its first decision: if it fails there, it loses
+    that game, as it would later.
+    """
+
+    def __init__(self) -> None:
+        self.ever = False
+
+    @contextmanager
+    def seated(self) -> Iterator[None]:
+        """Put the failure of an engine that has answered before off to its first decision."""
+        try:
+            yield
+        except Forfeit as error:
+            if not self.ever:
+                raise
+            log.warning("%s; its first decision starts it again", error)

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from dovetail.peer.agents.agent import RESIGN, Agent, Decision, End, Needs, Seat
 from dovetail.protocol.errors import DovetailError
-from dovetail_bridges.engine import Engine, command, log
+from dovetail_bridges.engine import Engine, Greeted, command, log
 from dovetail_bridges.gtp.go import COLORS, Position, action, played, vertex
 from dovetail_bridges.gtp.protocol import GtpEngine
 
@@ -57,6 +57,7 @@ class Gtp(Agent[GtpParameters]):
         super().__init__(parameters, seed)
         self._command = command(self.parameters.engine, ENGINES, "gtp")
         self._gtp: GtpEngine | None = None
+        self._greeted = Greeted()
         self._episode: int | None = None
         self._stones: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
         """The stones on the engine's board, by seat."""
@@ -64,7 +65,8 @@ class Gtp(Agent[GtpParameters]):
     def init(self, seat: Seat) -> None:
         if not re.match(r"(?:openspiel:|pyspiel:)?go\b", seat.spec.name):
             raise DovetailError(f"a GTP engine plays OpenSpiel's Go, not {seat.spec.name}")
-        self._started()
+        with self._greeted.seated():
+            self._started()
 
     def step(self, decision: Decision) -> Any:
         if decision.text is None:
@@ -139,14 +141,15 @@ class Gtp(Agent[GtpParameters]):
         self.cleanup()
         engine = Engine(self._command, self.parameters.engine)
         try:
-            self._gtp = GtpEngine(engine)
+            gtp = GtpEngine(engine)
+            self._greeted.ever = True
             if self.parameters.level is not None:
-                self._gtp.ask(f"level {self.parameters.level}")
+                gtp.ask(f"level {self.parameters.level}")
         except DovetailError:
             engine.close()
             raise
-        self._episode = None
-        return self._gtp
+        self._gtp, self._episode = gtp, None
+        return gtp
 
     def _seconds(self, decision: Decision) -> float:
         clock = decision.clock

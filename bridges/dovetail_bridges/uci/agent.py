@@ -11,7 +11,7 @@ from dovetail.peer.agents.agent import Agent, Decision, End, Needs, Seat
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock
 from dovetail.protocol.outside import HIGHEST, LimitedPositive
-from dovetail_bridges.engine import Engine, command, log
+from dovetail_bridges.engine import Engine, Greeted, command, log
 from dovetail_bridges.openspiel.games import library
 from dovetail_bridges.uci.chess import fen, moves
 from dovetail_bridges.uci.protocol import UciEngine
@@ -64,13 +64,15 @@ class Uci(Agent[UciParameters]):
         super().__init__(parameters, seed)
         self._command = command(self.parameters.engine, ENGINES, "uci")
         self._uci: UciEngine | None = None
+        self._greeted = Greeted()
         self._episode: int | None = None
 
     def init(self, seat: Seat) -> None:
         if not re.match(r"(?:openspiel:|pyspiel:)?chess\b", seat.spec.name):
             raise DovetailError(f"a UCI engine plays OpenSpiel's chess, not {seat.spec.name}")
         library()
-        self._started()
+        with self._greeted.seated():
+            self._started()
 
     def step(self, decision: Decision) -> Any:
         uci = self._started()
@@ -102,12 +104,14 @@ class Uci(Agent[UciParameters]):
         self.cleanup()
         engine = Engine(self._command, self.parameters.engine)
         try:
-            self._uci = UciEngine(engine, self.parameters.options)
+            uci = UciEngine(engine)
+            self._greeted.ever = True
+            uci.set(self.parameters.options)
         except DovetailError:
             engine.close()
             raise
-        self._episode = None
-        return self._uci
+        self._uci, self._episode = uci, None
+        return uci
 
     def _limits(self, clock: Clock | None) -> tuple[str, float]:
         """Return what follows ``go``, and the seconds after which the engine is stopped."""

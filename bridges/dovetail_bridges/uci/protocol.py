@@ -23,18 +23,27 @@ class UciEngine:
 
     Args:
         engine: the engine's process, newly started.
-        options: values by name, for numbers, switches and choices only.
 
     Raises:
-        DovetailError: the program does not speak UCI or lacks an option.
+        DovetailError: the program does not speak UCI.
     """
 
-    def __init__(self, engine: Engine, options: Mapping[str, object]) -> None:
+    def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.options: dict[str, tuple[str, str]] = {}
         """Each option's name and type, by its name in lower case."""
         engine.say("uci")
         engine.until(self._greeting, HELLO)
+
+    def set(self, options: Mapping[str, object]) -> None:
+        """Set options, and wait until the engine is ready.
+
+        Args:
+            options: values by name, for numbers, switches and choices only.
+
+        Raises:
+            DovetailError: the engine lacks one, or has ended.
+        """
         for name, value in options.items():
             self._set(name, value)
         self.ready()

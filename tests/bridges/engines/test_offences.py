@@ -13,6 +13,7 @@ from dovetail import InProcess
 from dovetail.peer import registry
 from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.plugins import register
+from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.gtp import Gtp
 from dovetail_bridges.openspiel.environment import OpenSpiel
 from dovetail_bridges.uci import Uci
@@ -82,6 +83,41 @@ def test_a_hung_engine_is_told_to_stop_and_given_up(tmp_path: Path) -> None:
         ).wait()
         assert (episode.reason, episode.blame, episode.scored) == ("timeout", 0, True)
         assert "gave no move within 0.15 s, and none when it was told" in episode.message
+
+
+UCI_DEATHS = ("uci", "isready1", "ucinewgame", "isready2", "position", "go")
+GTP_DEATHS = ("protocol_version", "boardsize", "clear_board", "komi", "known_command", "genmove")
+DYING = """
+import collections
+count = collections.Counter()
+answers = {"uci": "uciok", "isready": "readyok", "go": "bestmove e2e4", "genmove": "= pass\\n"}
+for line in sys.stdin:
+    word = (line.split() or [""])[0]
+    count[word] += 1
+    if @ in (word, f"{word}{count[word]}"): sys.exit(3)
+    if word in answers or ! == "gtp": say(answers.get(word, "=\\n"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "where"), [*(("uci", at) for at in UCI_DEATHS), *(("gtp", at) for at in GTP_DEATHS)]
+)
+def test_an_engine_loses_wherever_it_dies_but_never_begins_if_it_never_spoke(
+    kind: str, where: str, tmp_path: Path
+) -> None:
+    fake("dying", DYING.replace("@", repr(where)).replace("!", repr(kind)), tmp_path)
+    why = "the engine dying has ended with code 3"
+    with InProcess([OpenSpiel], [Uci, Gtp, Random]) as experiment:
+        seats = experiment.create(kind, parameters={"engine": "dying"}), experiment.create("random")
+        game = CHESS if kind == "uci" else SMALL_GO
+        run = experiment.run("openspiel", seats, configuration=game, episodes=2, retries=0)
+        if where in ("uci", "protocol_version"):
+            with pytest.raises(DovetailError, match=why):
+                run.wait()
+            return
+        for episode in run.wait():
+            assert (episode.reason, episode.blame, episode.outcome) == ("stalled", 0, [0.0, 1.0])
+            assert episode.message == why
 
 
 def test_an_engine_may_resign(tmp_path: Path) -> None:
