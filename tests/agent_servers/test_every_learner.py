@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from dovetail import DovetailError, Experiment, InProcess
-from dovetail.peer import plugins
+from dovetail.peer import memory, plugins
 from dovetail.peer.agents.random_agent import Random
 from dovetail.testing import check_agent
 from dovetail.testing.agents import CHECKS
@@ -168,3 +168,20 @@ def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     other = value.copy()
     other[path[0]] = changed(value[path[0]], path[1:], new)
     return other
+
+
+LITTLE = {"amazons-player": "two numbers for each turn", "dots-player": "seven weights"}
+"""Learners whose options and games do not size their memory."""
+
+
+def test_a_learner_that_does_not_fit_is_refused(
+    name: str, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name in LITTLE:
+        return
+    monkeypatch.setattr(memory, "SMALL", 0)
+    monkeypatch.setattr(memory, "available", lambda: 0.0)
+    with pytest.raises(
+        (DovetailError, AssertionError), match="are free here; choose a smaller size"
+    ):
+        Table(name, experiment).play()

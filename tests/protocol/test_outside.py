@@ -127,6 +127,47 @@ def test_every_integer_of_an_option_has_an_upper_bound(kind: Any, name: str) -> 
         assert (math.inf if each.le is None else each.le) < 2**63, each
 
 
+COUNTED = {
+    "alpha-beta": {"nodes"},
+    "amazons-player": {"snapshot_every", "halving"},
+    "dominion-q": {"min_visits", "table_mib"},
+    "dots-perfect": {"rows"},
+    "dots-player": {"snapshot_every", "most_positions"},
+    "gymnasium": set(),
+    "kaggle": {"in_a_row", "players"},
+    "language-model": {"tokens", "answer_tokens"},
+    "openenv": {"actions", "sessions", "max_turns"},
+    "openspiel-mcts": {"simulations"},
+    "q-learning": {"min_visits", "table_mib"},
+    "recorded": {"episode"},
+    "rlgame": {"max_moves"},
+    "rollouts": {"candidates", "rollout_actions"},
+    "td": {"averaging"},
+    "td-batch": {"averaging"},
+    "td-rlgame": {"averaging"},
+    "tetris": {"max_pieces"},
+    "textarena": {"max_turns"},
+    "uci": {"nodes", "depth", "options"},
+}
+"""Options beyond a million: counts of what is not kept, and sizes that ``peer.memory`` checks."""
+
+
+@pytest.mark.parametrize(("kind", "name"), OFFERED)
+def test_an_option_that_sizes_memory_has_a_low_bound(kind: Any, name: str) -> None:
+    found = plugins.find(kind, name)
+    options = found.Configuration if kind == "environment" else found.Parameters
+    (fields,) = [
+        each.fields for each in [inspect.type_info(options)] if isinstance(each, inspect.StructType)
+    ]
+    large = {
+        field.name
+        for field in fields
+        for each in integers(field.type, set())
+        if each.le is None or each.le > 1_000_000
+    }
+    assert large <= COUNTED.get(name, set())
+
+
 @pytest.mark.parametrize("number", [2**63, 2**64 - 1])
 @pytest.mark.parametrize("key", ["episodes", "max_turns", "concurrency", "openings", "save_every"])
 def test_an_integer_too_large_names_its_line(tmp_path: Path, key: str, number: int) -> None:

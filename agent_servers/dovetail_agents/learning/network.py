@@ -13,10 +13,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from dovetail.peer.memory import room
+
 Activation = Literal["sigmoid", "tanh", "relu"]
 Output = Literal["tanh", "linear"]
 Array = NDArray[np.floating[Any]]
 _COMPILED = find_spec("numba") is not None
+DRAWN = 48
+"""Bytes for a weight while the first ones are drawn, as numbers of Python."""
 
 
 def size(inputs: int, hidden: int) -> int:
@@ -28,6 +32,11 @@ def size(inputs: int, hidden: int) -> int:
     if not hidden:
         return inputs + 1
     return (inputs + 1) * hidden + hidden + 1
+
+
+def _room(inputs: int, hidden: int, each: int) -> None:
+    units = f"{hidden:,} units of {inputs:,} inputs" if hidden else f"{inputs:,} inputs"
+    room(size(inputs, hidden) * each, f"a network of {units}")
 
 
 class Network:
@@ -59,6 +68,7 @@ class Network:
         self.activation: Activation = activation
         self.output: Output = output
         self.dtype = np.dtype(dtype)
+        _room(inputs, hidden, DRAWN)
         self.weights: Array = np.zeros(size(inputs, hidden), self.dtype)
         self._first, self._second = self.layers(self.weights)
         bound = (inputs + 1) ** -0.5
@@ -205,6 +215,7 @@ class Linear:
         self.inputs = inputs
         self.output: Output = output
         self.dtype = np.dtype(dtype)
+        _room(inputs, 0, self.dtype.itemsize)
         self.weights: Array = np.zeros(size(inputs, 0), self.dtype)
         self._whole: Array = np.ones((0, inputs + 1), self.dtype)
         self._out: Array = np.empty(0, self.dtype)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat
+from dovetail.peer.memory import room
 from dovetail.protocol.errors import DovetailError, Forfeit
 from dovetail.protocol.messages import Thoughts
 from dovetail.protocol.spaces import Sequence, Text
@@ -40,6 +41,7 @@ class OpenSpielMCTS(Agent[MCTSParameters]):
 
     def init(self, seat: Seat) -> None:
         _needs_form(self.name, seat, Sequence, "history")
+        room(self.parameters.memory_mb << 20, f"agent {self.name}, option 'memory_mb': its tree")
         game = games.load(seat.spec.name)
         kind, pyspiel = game.get_type(), games.library()
         if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:

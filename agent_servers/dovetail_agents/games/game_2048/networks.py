@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.peer.memory import room
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.game_2048.kernels import NTupleNetwork
 
@@ -92,7 +93,13 @@ class Layout:
     """Number of stages; see ``kernels.NTupleNetwork``."""
 
     def zeros(self) -> Array:
-        """Return zero weights: float32, of ``shape``."""
+        """Return zero weights: float32, of ``shape``.
+
+        Raises:
+            DovetailError: this machine has less memory.
+        """
+        tables, entries = self.shape
+        room(4 * tables * entries, f"agent ntuple-2048: {tables} tables of {entries:,} weights")
         return np.zeros(self.shape, np.float32)
 
     def of(self, weights: Array) -> NTupleNetwork:

@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from dovetail.peer.memory import MIB, room
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.outside import LimitedPositive
 from dovetail_agents.learning.finaliser import mix, scatter
@@ -16,7 +17,6 @@ from dovetail_agents.learning.finaliser import mix, scatter
 Array = NDArray[Any]
 Key = int | bytes
 """A state: its number, or bytes."""
-MIB = 1 << 20
 STATE = 120
 """Bytes for a state of a sparse table, in addition to its entries and the bytes of its key."""
 _MASK = (1 << 64) - 1
@@ -49,7 +49,7 @@ class Table:
         dtype: the type of the values.
 
     Raises:
-        DovetailError: a dense table needs more memory.
+        DovetailError: a dense table needs more memory, or this machine has less.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class Table:
                 f"agent {who}, option 'table_mib': {size:,} states need {-(-needed // MIB):,} "
                 f"MiB, but the limit is {memory // MIB:,}; raise the limit, or use a sparse table"
             )
+        room(needed, f"agent {who}: its table of {size:,} states")
         self.values: Array = np.empty((size, actions), self.dtype)
         """Shape (rows, actions)."""
         self.visits: NDArray[np.uint32] = np.zeros((size, actions), np.uint32)
@@ -144,7 +145,12 @@ class Table:
         self.resize(size)
 
     def resize(self, size: int) -> None:
-        """Reallocate a sparse table for ``size`` rows."""
+        """Reallocate a sparse table for ``size`` rows.
+
+        Raises:
+            DovetailError: this machine has less memory.
+        """
+        room(size * self.width, f"agent {self.who}: its table of {size:,} states")
         for name in ("values", "visits"):
             old = getattr(self, name)
             new = np.zeros((size, self.actions), old.dtype)

@@ -288,7 +288,12 @@ class MCTSParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True
     """The parameters of ``MCTSAgent``."""
 
     simulations: Annotated[
-        LimitedPositive, Meta(description="Maximum number of games played out per decision.")
+        int,
+        Meta(
+            ge=1,
+            le=1_000_000,
+            description="Maximum number of games played out per decision; the tree keeps each.",
+        ),
     ] = 200
     exploration: Annotated[
         float,

@@ -18,6 +18,8 @@ from msgspec import Struct
 
 from dovetail_agents.general.search.tree import Expand, Node
 
+REMEMBERED = 1 << 20
+"""Maximum positions that a search remembers."""
 Evaluate = Callable[[Node, int], float]
 """Value of an unfinished position for a seat, in addition to the rewards so far."""
 Inner = Generator[Expand, "list[Node]", float]
@@ -187,7 +189,8 @@ class AlphaBeta:
                     break
         if self.table is not None:
             bound = 1 if best >= beta else -1 if best <= alpha else 0
-            self.table[key] = Bound(depth, best - earned, bound, choice)
+            if len(self.table) < REMEMBERED or key in self.table:
+                self.table[key] = Bound(depth, best - earned, bound, choice)
         return best
 
     def _quiet(

@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from dovetail.peer.memory import room
 from dovetail_agents.learning.network import Array
 
 Image = NDArray[np.int64]
@@ -22,6 +23,7 @@ class PendingValue:
     def __init__(self, image: Image | None, size: int, dtype: Any) -> None:
         self.image = image
         """Symmetry applied to the rows of this episode; None for none."""
+        room(size * np.dtype(dtype).itemsize, f"the trace of {size:,} weights in an episode")
         self.trace: Array = np.zeros(size, dtype)
         self.row: Array | None = None
         """Row of the position after the last action."""

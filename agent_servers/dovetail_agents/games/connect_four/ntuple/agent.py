@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from dovetail.peer.agents.agent import Decision, End, Needs, Seat, Thoughts
 from dovetail.peer.agents.sampling import best
 from dovetail.peer.agents.vector import Ends, Rows, VectorAgent
+from dovetail.peer.memory import room
 from dovetail.peer.vector_random import Twisters
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Box
@@ -151,6 +153,7 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
             digits[places[:, at], np.arange(len(tables))] = kernels.STATES ** (length - 1 - at)
         entries = kernels.STATES**length
         size = (2, given.tuples, entries)
+        room(12 * math.prod(size), f"{self.name}: {given.tuples} tables of {entries:,} weights")
         self.weights: Array = np.zeros(size, np.float32)
         self.errors: Array = np.zeros(size, np.float32)
         self.sizes: Array = np.zeros(size, np.float32)
