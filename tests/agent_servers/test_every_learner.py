@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import math
 import operator
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import reduce
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from dovetail import DovetailError, Experiment, InProcess
@@ -185,3 +187,40 @@ def test_a_learner_that_does_not_fit_is_refused(
         (DovetailError, AssertionError), match="are free here; choose a smaller size"
     ):
         Table(name, experiment).play()
+
+
+NUMBERS = (math.nan, math.inf, -math.inf)
+
+
+def numbers(state: bytes) -> Iterator[tuple[Any, bytes]]:
+    """Yield states with a number of an array, a parameter or a setting that is not finite."""
+    fields = msgspec.msgpack.decode(state, strict=False)
+    for path in paths(fields):
+        old = reduce(operator.getitem, path, fields)
+        if type(old) is float:
+            for value in NUMBERS[: 1 if path[0] == "parameters" else 3]:
+                yield (path, value), msgspec.msgpack.encode(changed(fields, path, value))
+        if isinstance(old, dict) and str(old.get("dtype"))[:2] == "<f":
+            raw = zlib.decompress(old["data"]) if old["packed"] else old["data"]
+            for value in NUMBERS:
+                array = np.frombuffer(raw, old["dtype"]).copy()
+                array[-1:] = value
+                other = old | {"data": array.tobytes(), "packed": False}
+                if old["packed"]:
+                    other |= {"data": zlib.compress(array.tobytes()), "packed": True}
+                if len(array):
+                    yield (path, value), msgspec.msgpack.encode(changed(fields, path, other))
+
+
+def test_a_state_with_what_is_not_a_number_is_refused(name: str, experiment: Experiment) -> None:
+    table = Table(name, experiment)
+    table.play()
+    before = table.state()
+    for what, state in numbers(before):
+        why = ""
+        try:
+            experiment.load(table.learner, state)
+        except DovetailError as error:
+            why = str(error)
+        assert "are not a saved" in why, what
+    assert table.state() == before

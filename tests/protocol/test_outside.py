@@ -13,7 +13,7 @@ from msgspec import inspect
 
 from dovetail.broker.peers import access_file
 from dovetail.broker.peers.access import Access
-from dovetail.peer import plugins
+from dovetail.peer import options, plugins
 from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
@@ -122,8 +122,8 @@ OFFERED = [
 @pytest.mark.parametrize(("kind", "name"), OFFERED)
 def test_every_integer_of_an_option_has_an_upper_bound(kind: Any, name: str) -> None:
     found = plugins.find(kind, name)
-    options = found.Configuration if kind == "environment" else found.Parameters
-    for each in integers(inspect.type_info(options), set()):
+    struct = found.Configuration if kind == "environment" else found.Parameters
+    for each in integers(inspect.type_info(struct), set()):
         assert (math.inf if each.le is None else each.le) < 2**63, each
 
 
@@ -155,9 +155,9 @@ COUNTED = {
 @pytest.mark.parametrize(("kind", "name"), OFFERED)
 def test_an_option_that_sizes_memory_has_a_low_bound(kind: Any, name: str) -> None:
     found = plugins.find(kind, name)
-    options = found.Configuration if kind == "environment" else found.Parameters
+    struct = found.Configuration if kind == "environment" else found.Parameters
     (fields,) = [
-        each.fields for each in [inspect.type_info(options)] if isinstance(each, inspect.StructType)
+        each.fields for each in [inspect.type_info(struct)] if isinstance(each, inspect.StructType)
     ]
     large = {
         field.name
@@ -243,3 +243,14 @@ def test_a_mistake_in_a_long_statement_is_reported_soon(tmp_path: Path, count: i
     with pytest.raises(DovetailError):
         experiments.read(path)
     assert time.process_time() - began < 20
+
+
+@pytest.mark.parametrize(("kind", "name"), OFFERED)
+def test_no_option_is_not_a_number(kind: Any, name: str) -> None:
+    found = plugins.find(kind, name)
+    struct = found.Configuration if kind == "environment" else found.Parameters
+    for key in struct.__struct_fields__:
+        for value in (math.nan, [0.5, math.nan], {"a": [math.nan]}):
+            with pytest.raises(DovetailError) as refused:
+                options.read(struct, {key: value}, name)
+            assert "\n" not in str(refused.value)

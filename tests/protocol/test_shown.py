@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -10,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.cli.common import _Plain
+from dovetail.peer import terminal_escape
 from dovetail.protocol import codec
 from dovetail.protocol import display_text as shown
 from dovetail.protocol import messages as m
+from dovetail_web import app, positions
 
 FORGED = "it broke\r\n2026-01-01 the broker\u2028stops\x1b[2J\x9b1A\u202e\x1b]0;title"
 
@@ -55,3 +58,40 @@ def test_a_log_has_one_line_for_each_message() -> None:
     record = logging.LogRecord("x", logging.WARNING, "", 0, "%s says: %s", ("a", FORGED), None)
     said = _Plain("dovetail: %(message)s").format(record)
     assert said == "dovetail: a says: it broke 2026-01-01 the broker stops"
+
+
+TURNED = [chr(each) for each in (*range(0x2028, 0x202F), *range(0x2066, 0x2070))]
+WORDS = (
+    "שלום 3:1",
+    "السلام عليكم",
+    "می\u200cخواهم",
+    "क्\u200dष",
+    "👩\u200d🔬 won",
+    "日本語",
+    "naïve Ω ß",
+    "🏳️\u200d🌈",
+)
+"""Languages that need joiners, and pictures made of several characters."""
+DOORS = {
+    "line": shown.line,
+    "plain": terminal_escape.plain,
+    "coloured": terminal_escape.coloured,
+    "straight": shown.straight,
+    "page": lambda text: json.loads(positions.encode(text)),
+    "template": app._straight,
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_no_text_turns_the_reading_order_of_what_is_around_it(door: str) -> None:
+    for each in TURNED:
+        assert DOORS[door](f"alice{each} 3 to 1").replace("  ", " ") == "alice 3 to 1", hex(
+            ord(each)
+        )
+        assert each not in DOORS[door](f"\x1b[1malice{each}")
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("text", WORDS)
+def test_words_of_all_languages_stay_as_they_are(door: str, text: str) -> None:
+    assert DOORS[door](text) == text

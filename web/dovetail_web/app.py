@@ -26,6 +26,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from dovetail.peer import plugins
 from dovetail.protocol import messages as m
+from dovetail.protocol.display_text import straight
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail_bridges.connection_limits import network
@@ -139,7 +140,9 @@ class Page:
             folders.append(charts.FOLDER)
         self._static = StaticFiles(*folders)
         self._templates = Templates(
-            loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape()
+            loader=FileSystemLoader(HERE / "templates"),
+            autoescape=select_autoescape(),
+            finalize=_straight,
         )
         self._templates.filters |= {"plot": _plot, "markdown": rules.html, "ended": ended}
         self._templates.globals |= {
@@ -589,6 +592,11 @@ class Page:
                 await browser.serve()
         finally:
             browser.close()
+
+
+def _straight(value: Any) -> Any:
+    """Return what a template shows; markup is ours."""
+    return straight(value) if type(value) is str else value
 
 
 def _plot(chart: Any) -> Markup:

@@ -10,6 +10,7 @@ from xml.etree import ElementTree as Xml
 import msgspec
 import numpy as np
 
+from dovetail.protocol.display_text import straight_bytes
 from dovetail.protocol.scenes import Choice, Mark, Scene, choices_of, scene_of
 from dovetail.protocol.tensors import nested
 from dovetail_experiments.reports.drawing import svg, written
@@ -41,8 +42,8 @@ def plain(value: Any) -> Any:
 
 
 def encode(value: Any) -> bytes:
-    """Return a value as JSON."""
-    return msgspec.json.encode(value, enc_hook=_hook)
+    """Return a value as JSON for the browser, which shows its texts among others."""
+    return straight_bytes(msgspec.json.encode(value, enc_hook=_hook))
 
 
 def _hook(value: Any) -> Any:

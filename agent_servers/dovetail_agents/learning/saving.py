@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.outside import nan
 
 Array = NDArray[Any]
 Counter = Annotated[int, Meta(ge=0, lt=1 << 62)]
@@ -80,8 +81,8 @@ class Saved(Generic[P, S]):
                 compressed, as a few bytes may expand to many.
 
         Raises:
-            DovetailError: the array is missing, has another type, shape or size, or is compressed
-                although this agent compresses none.
+            DovetailError: the array is missing, has another type, shape or size, has numbers that
+                are not finite, or is compressed although this agent compresses none.
         """
         assert most is not None or -1 not in shape or not self._compress
         found = self._arrays.get(name)
@@ -110,12 +111,15 @@ class Saved(Generic[P, S]):
                 raise wrong(self.name, f"{name}: {error}") from None
         if len(data) != size:
             raise wrong(self.name, f"{name} have the wrong size")
-        return np.frombuffer(data, kind).reshape(found.shape).astype(kind.newbyteorder("="))
+        read = np.frombuffer(data, kind).reshape(found.shape).astype(kind.newbyteorder("="))
+        if kind.kind == "f" and not np.isfinite(read).all():
+            raise wrong(self.name, f"{name} have numbers that are not finite")
+        return read
 
 
 def wrong(name: str, why: str) -> DovetailError:
     """Return the error for bytes that are not a saved agent of this type."""
-    return DovetailError(f"these bytes are not a saved {name}: {why}")
+    return DovetailError(f"these bytes are not a saved {name}: {why:.200}")
 
 
 def pack(
@@ -169,6 +173,8 @@ def unpack(
             raise wrong(name, f"they are a {found.agent!r:.100}")
         if found.version != version:
             raise wrong(name, f"they have version {found.version}, not {version}")
+        if nan([found.parameters, found.settings]):
+            raise wrong(name, "their parameters or settings have NaN")
         read = msgspec.convert(found.parameters, parameters)
         return Saved(
             *(name, read, found.seed, msgspec.convert(found.settings, settings)),

@@ -14,6 +14,7 @@ import msgspec
 
 from dovetail.peer import provenance
 from dovetail.peer.quoting import command
+from dovetail.protocol.display_text import straight
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.seats import player
 from dovetail_experiments.files import sweep
@@ -146,7 +147,8 @@ def page(
     if any(body.iter("figure")):
         for name in charts.SCRIPTS:
             _add(body, "script", (charts.FOLDER / name).read_text(encoding="utf-8"))
-    return "<!DOCTYPE html>\n" + Xml.tostring(html, encoding="unicode", method="html") + "\n"
+    text = straight(Xml.tostring(html, encoding="unicode", method="html"))
+    return f"<!DOCTYPE html>\n{text}\n"
 
 
 def _overview(body: Xml.Element, sources: Sequence[PageSource], command: str) -> None:

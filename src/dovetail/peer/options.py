@@ -17,6 +17,7 @@ from dovetail.peer import coercion as given
 from dovetail.peer.validation_messages import among, problem
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.outside import nan
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -62,6 +63,9 @@ def read(struct: type[S], options: dict[str, Any], owner: str) -> S:
     for name, field in fields.items():
         if field.required and name not in options:
             raise WrongOption(f"{owner} needs its option {name!r}")
+    for name, value in options.items():
+        if nan([value]):
+            raise WrongOption(f"{owner}, option {name!r}: it must be a number, not NaN", name)
     try:
         with _first:
             try:

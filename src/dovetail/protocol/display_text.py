@@ -5,18 +5,25 @@ from __future__ import annotations
 import re
 
 COLOURS = r"\x1b\[[0-9;]*m"
+TURNING = "[\u2028-\u202e\u2066-\u206f]"
+"""Line ends that few programs show, and characters that turn the reading order of all that follows.
+Arabic and Hebrew need none of them."""
+_TURNING = re.compile(TURNING)
+_TURNING_BYTES = re.compile(rb"\xe2(?:\x80[\xa8-\xae]|\x81[\xa6-\xaf])")
+_LINE_ENDS = str.maketrans("\u2028\u2029", "  ")
 OBEYED = re.compile(
     rf"(?P<colours>{COLOURS})"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # a title
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+    rf"|{TURNING}"
 )
-"""Control sequences and characters of a terminal, except line ends and tabs."""
+"""Control sequences and characters of a terminal, except line ends and tabs, and ``TURNING``."""
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Characters that no name may have: control characters, line ends, and those that change the
 reading order, with which a name could look like another's."""
-_ORDER = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that change the reading order, and surrogates."""
+_ORDER = re.compile("[\u061c\u200e\u200f\ud800-\udfff]")
+"""Marks of the reading order, which a single line can do without, and surrogates."""
 MAX_LINE = 2000
 """Maximum characters of a line."""
 
@@ -30,5 +37,20 @@ def line(text: str) -> str:
     if text.isprintable() and len(text) <= MAX_LINE:
         return text
     # An unterminated sequence hides no more than its own line.
-    found = " ".join(_ORDER.sub("", OBEYED.sub("", text)).split())
+    text = OBEYED.sub("", text.translate(_LINE_ENDS))
+    found = " ".join(_ORDER.sub("", text).split())
     return found if len(found) <= MAX_LINE else f"{found[: MAX_LINE - 3]}..."
+
+
+def straight(text: str) -> str:
+    """Return a text for a page, where nothing in it changes the order of what is around it.
+
+    >>> straight("won\u202e 3 to 1")
+    'won 3 to 1'
+    """
+    return _TURNING.sub("", text)
+
+
+def straight_bytes(text: bytes) -> bytes:
+    """Return UTF-8 as ``straight`` does a text."""
+    return _TURNING_BYTES.sub(b"", text)

@@ -25,6 +25,7 @@ HIGHEST = 10**12
 """Maximum of a count in a file or an option."""
 LimitedNatural = Annotated[int, Meta(ge=0, le=HIGHEST)]
 LimitedPositive = Annotated[int, Meta(ge=1, le=HIGHEST)]
+LimitedReal = Annotated[float, Meta(ge=-HIGHEST, le=HIGHEST)]
 Few = Annotated[int, Meta(ge=1, le=10_000)]
 """A count of what is started, or listed before the start."""
 LEAST, MOST = -(1 << 63), (1 << 64) - 1
@@ -115,6 +116,11 @@ def levels(values: Iterable[Any]) -> Iterator[list[Any]]:
             if isinstance(each, dict | list)
             for inner in (each.values() if isinstance(each, dict) else each)
         ]
+
+
+def nan(values: Iterable[Any]) -> bool:
+    """Return whether NaN is among values, or in their tables and lists."""
+    return any(each != each for level in levels(values) for each in level if type(each) is float)
 
 
 def deep(values: Iterable[Any]) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dovetail.peer.agents.agent import Decision, End, Needs, Seat, Thoughts
 from dovetail.peer.agents.sampling import pick
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.outside import LimitedNatural
+from dovetail.protocol.outside import LimitedNatural, LimitedReal
 from dovetail_agents.games.amazons import endgame
 from dovetail_agents.games.amazons.position import (
     FEATURES,
@@ -55,7 +55,8 @@ class AmazonsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=T
 
     epsilon: Epsilon = 0.15
     weights: Annotated[
-        Literal["zeros", "ones", "mp", "mp-vs-mcmp", "ones-vs-abmp", "mp-vs-random"] | list[float],
+        Literal["zeros", "ones", "mp", "mp-vs-mcmp", "ones-vs-abmp", "mp-vs-random"]
+        | list[LimitedReal],
         Meta(description="Initial weights: the study's by name, or twelve numbers."),
     ] = "ones-vs-abmp"
     depth: Annotated[int, Meta(ge=1, le=8, description="Plies to look ahead.")] = 2

@@ -17,6 +17,7 @@ from dovetail.peer.agents.agent import Agent, Decision, End, Needs
 from dovetail.peer.memory import MIB
 from dovetail.peer.registry import registered
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.outside import HIGHEST
 from dovetail_agents.games.dominion.bots import DominionChapel, Seen
 from dovetail_agents.general.q_learning.learner import Learner, LearnerParameters, Pending
 from dovetail_agents.general.q_learning.table import Entries, Table, entries, restore
@@ -256,7 +257,7 @@ class DominionQParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
         Meta(description="dense: all states, 8 bytes an entry; sparse: only those that were met."),
     ] = "dense"
     initial: Annotated[
-        float, Meta(ge=0, description="Initial values are drawn between 0 and this.")
+        float, Meta(ge=0, le=HIGHEST, description="Initial values are drawn between 0 and this.")
     ] = 1.0
 
 

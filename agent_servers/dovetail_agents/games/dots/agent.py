@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dovetail.peer.agents.agent import Decision, End, Needs, Seat
 from dovetail.peer.agents.sampling import pick
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.outside import LimitedNatural
+from dovetail.protocol.outside import LimitedNatural, LimitedReal
 from dovetail_agents.games.dots.kernels import MOST_LINES
 from dovetail_agents.games.dots.position import FEATURES, DotsPosition, DotsSearch, grid_of
 from dovetail_agents.learning.linear_td import Considered, LinearTD, LinearTDParameters
@@ -62,7 +62,7 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
         ),
     ] = "actual"
     weights: Annotated[
-        Literal["zeros", "begin", "end"] | list[float],
+        Literal["zeros", "begin", "end"] | list[LimitedReal],
         Meta(description="Initial weights: zeros, the study's by name, or seven numbers."),
     ] = "begin"
     turns: Annotated[

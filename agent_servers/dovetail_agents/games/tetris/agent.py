@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat, Thoughts
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.outside import LimitedReal
 from dovetail.protocol.spaces import Box, Dict
 from dovetail_agents.games.tetris import kernels
 from dovetail_agents.games.tetris.weights import (
@@ -35,7 +36,7 @@ class TetrisPlayerParameters(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = "dellacherie"
     weights: Annotated[
-        list[float] | None,
+        list[LimitedReal] | None,
         Meta(
             description="Your own weights instead, in the order of `features`. A state that "
             "training has saved takes the place of both."
@@ -49,7 +50,7 @@ class TetrisPlayerParameters(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = "dt"
     reward: Annotated[
-        float, Meta(description="With your own weights: the weight of the rows cleared.")
+        LimitedReal, Meta(description="With your own weights: the weight of the rows cleared.")
     ] = 0.0
     avoid_end: Annotated[
         bool,

@@ -51,7 +51,9 @@ class Genome(Struct, frozen=True, tag_field="agent", tag="dovetail.feature-netwo
         try:
             found = msgspec.json.decode(data, type=cls)
         except codec.UNREADABLE as error:
-            raise DovetailError(f"these bytes are not a saved feature-network: {error}") from None
+            raise DovetailError(
+                f"these bytes are not a saved feature-network: {error!s:.200}"
+            ) from None
         found.network()
         return found
 

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from dovetail.peer.agents.agent import Decision, End, Needs, Seat
 from dovetail.peer.agents.vector import Ends, Rows, VectorAgent
+from dovetail.peer.memory import MIB
 from dovetail.peer.registry import registered
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.outside import HIGHEST, LimitedReal
 from dovetail_agents.general.q_learning.encoders import (
     Component,
     Encode,
@@ -24,7 +26,6 @@ from dovetail_agents.general.q_learning.encoders import (
 )
 from dovetail_agents.general.q_learning.learner import Learner, LearnerParameters, Pending
 from dovetail_agents.general.q_learning.table import (
-    MIB,
     Entries,
     Key,
     Table,
@@ -65,11 +66,12 @@ class QLearningParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
             "Discrete observations."
         ),
     ] = "sparse"
-    initial: Annotated[float, Meta(description="The lowest initial value.")] = 0.0
+    initial: Annotated[LimitedReal, Meta(description="The lowest initial value.")] = 0.0
     spread: Annotated[
         float,
         Meta(
             ge=0,
+            le=HIGHEST,
             description="Initial values are sampled between `initial` and `initial` plus this.",
         ),
     ] = 0.0

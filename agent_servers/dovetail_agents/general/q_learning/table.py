@@ -221,7 +221,10 @@ def restore(table: Table, saved: Entries) -> None:
         rows = len(table.rows) if table.states is None else table.states
         if tried.size and tried.max() >= rows * table.actions:
             raise wrong
-        table.values.reshape(-1)[tried] = np.frombuffer(saved.values, table.dtype.newbyteorder("<"))
+        values = np.frombuffer(saved.values, table.dtype.newbyteorder("<"))
+        if not np.isfinite(values).all():
+            raise wrong
+        table.values.reshape(-1)[tried] = values
         visits = np.frombuffer(saved.visits, "<u4")
         if visits.size and visits.max() >> 31:  # it would not count on
             raise wrong
