@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -237,6 +238,67 @@ def test_what_cannot_be_checked_is_said() -> None:
     assert "--strict needs no copy" in illegal
     assert afterstates.startswith("afterstates_are_what_is_seen: the environment cannot be copied")
     assert forks == "forks_stand_alone: the server offers no lookahead"
+
+
+class Shy:
+    """A value that cannot be shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+class Ending(BaseException):
+    """No error, and not of Python's own."""
+
+
+def ends(error: BaseException) -> Any:
+    def act(self: Any, *_: Any) -> Any:
+        raise error
+
+    return act
+
+
+LEAVING = {
+    "exit": (ends(SystemExit(0)), "start(0) raised SystemExit: '0'"),
+    "another end": (ends(Ending("a\nb")), "start(0) raised Ending: 'a\\nb'"),
+    "a generator's": (ends(GeneratorExit()), "start(0) raised GeneratorExit: ''"),
+    "shy": (lambda self, seed: Shy(), "turn 0 is a Shy whose repr raises RuntimeError"),
+    "a text as seat": (
+        lambda self, seed: Turn(to_act=["0"], seats=[View("0", None)]),  # type: ignore[arg-type,list-item]
+        "to_act of turn 0 names seat '0'",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LEAVING)
+def test_code_that_leaves_fails_its_check(what: str) -> None:
+    start, words = LEAVING[what]
+    with pytest.raises(CheckFailed) as caught:
+        check_environment(type("Leaving", (Right,), {"start": start}))
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+class Forking(Right):
+    """Its children come back from ``start``."""
+
+    children: ClassVar[list[int]] = []
+
+    def start(self, seed: int) -> Turn:
+        child = os.fork()
+        if child:
+            self.children.append(child)
+        return super().start(seed)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_does_not_go_on_checking() -> None:
+    me = os.getpid()
+    check_environment(Forking, only="turns_are_what_the_spec_says")
+    assert os.getpid() == me
+    for child in Forking.children:
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 
 
 @pytest.mark.parametrize(

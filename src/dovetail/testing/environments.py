@@ -96,8 +96,8 @@ def play(
             raise CheckFailed(check, wrong, "a View for each seat in to_act", TURNS)
         actions: dict[int, Any] = {}
         for seat in turn.to_act:
-            if not 0 <= seat < spec.seats:
-                wrong = f"to_act of turn {number} names seat {seat}"
+            if not isinstance(seat, int) or not 0 <= seat < spec.seats:
+                wrong = f"to_act of turn {number} names seat {short(seat)}"
                 raise CheckFailed(check, wrong, f"seats from 0 to {spec.seats - 1}", TURNS)
             legal = legal_of(views[seat])
             if legal is not None and not len(legal):
@@ -281,7 +281,7 @@ def _copied(environment: Environment) -> Environment | None:
     """Return a copy; None if it cannot be copied, such as one that plays at a server."""
     try:
         return copy.deepcopy(environment)
-    except Exception:
+    except (Exception, SystemExit):
         return None
 
 
@@ -299,7 +299,7 @@ def _try_illegal(
         if (environment.text(), frozen(environment.scene())) != before:
             text = f"step({short(actions)}) raised IllegalAction and changed the position"
             raise CheckFailed(name, text, "the episode as it was", WRONG) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if subject.strict:
             text = f"step({short(actions)}) raised {type(error).__name__}"
             raise CheckFailed(name, text, "IllegalAction", WRONG) from error
