@@ -1,4 +1,4 @@
-"""What does not fit into the machine's memory is refused in one line."""
+"""Memory that the machine does not have is refused in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refuses what does not fit into this machine's memory, before the system would end the program.
+"""Refuse more memory than this machine has free, before the system ends the program.
 
 An experiment chooses options, and a game the size of its boards; neither knows the machine on which
 an agent computes.
@@ -32,7 +32,7 @@ def available() -> float:
         figure = re.search(r"^MemAvailable:\s+(\d+) kB", _SYSTEM.read_text(), re.MULTILINE)
         if figure is not None:
             found = 1024 * int(figure[1])
-    with suppress(OSError, ValueError):  # "max" is no number
+    with suppress(OSError, ValueError):  # "max" says that there is no limit
         most = int((_GROUP / "memory.max").read_text())
         used = int((_GROUP / "memory.current").read_text())
         cached = re.search(
