@@ -116,7 +116,7 @@ def test_other_draws_between_the_turns_change_nothing() -> None:
 
 
 def test_an_episode_does_not_know_those_before_it() -> None:
-    made, fresh = TextArena(Options()), TextArena(Options())
+    made, fresh = (TextArena(Options(id="KuhnPoker-v0")) for _ in range(2))  # it deals cards
     made.init()
     fresh.init()
     shown = [made.start(seed).seats[0].observation for seed in (5, 6, 7, 8)]

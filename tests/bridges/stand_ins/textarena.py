@@ -120,7 +120,10 @@ class Faulty(Env):
         return True, {}
 
 
-GAMES: dict[str, type[Env]] = {"TicTacToe-v0-raw": Nim, "Faulty-v0-raw": Faulty}
+GAMES: dict[str, type[Env]] = {
+    **dict.fromkeys(("TicTacToe-v0-raw", "KuhnPoker-v0-raw"), Nim),
+    "Faulty-v0-raw": Faulty,
+}
 envs = SimpleNamespace(registration=SimpleNamespace(ENV_REGISTRY={**GAMES, "TicTacToe-v0": Nim}))
 
 
