@@ -42,13 +42,17 @@ class Sandbox:
 
     Args:
         limits: the limits of each program.
+        secret: a folder that no confined program may read; None if there is none.
 
     Raises:
-        DovetailError: bubblewrap is missing or cannot create namespaces.
+        DovetailError: bubblewrap is missing or cannot create namespaces, or confined programs would
+            see the secret folder, since they need what is around it.
     """
 
-    def __init__(self, limits: SubmissionLimits) -> None:
+    def __init__(self, limits: SubmissionLimits, secret: Path | None = None) -> None:
         self._limits = limits
+        if secret is not None:
+            _check_hidden(secret)
         for name, package in (("bwrap", "bubblewrap"), ("prlimit", "util-linux")):
             if shutil.which(name) is None:
                 raise DovetailError(
@@ -148,6 +152,18 @@ class Sandbox:
         words += ["--collect", "-p", f"MemoryMax={limits.memory}M", "-p", "MemorySwapMax=0"]
         words += ["-p", f"TasksMax={limits.processes}", "-p", f"CPUQuota={limits.processor}%"]
         return [] if _run([*words, "true"]) else [*words, "--"]
+
+
+def _check_hidden(secret: Path) -> None:
+    """Check that no folder that confined programs see contains this one."""
+    hidden = Path(os.path.realpath(secret))
+    for each in (*SYSTEM, *_interpreter()):
+        shown = Path(os.path.realpath(each))
+        if hidden.is_relative_to(shown):
+            raise DovetailError(
+                f"submitted agents can read {each}, in which {secret} with all tokens and agents "
+                "lies; keep the arena's file and folder elsewhere"
+            )
 
 
 def _run(command: Sequence[str]) -> str:

@@ -480,7 +480,7 @@ def _hosted(
     if arena.submissions is None:
         yield None
         return
-    sandbox = Sandbox(arena.submissions)
+    sandbox = Sandbox(arena.submissions, where)
     print(f"submitted agents are confined by {sandbox.shown}", flush=True)
     with Processes(address=address, logs=where / LOGS) as processes:
         hosted = SubmittedAgents(

@@ -397,6 +397,18 @@ def test_a_sandbox_holds_what_the_guide_says(
     assert not any(word == "t" for word in command)
 
 
+def test_an_arena_where_agents_can_read_it_does_not_start(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A container's /usr/src/app, or a folder in the virtual environment."""
+    limits = SubmissionLimits(memory=700, disk=32)
+    (tmp_path / "link").symlink_to("/usr/src")
+    for each in (Path("/usr/src/app/arena"), tmp_path / "link" / "app", Path(sys.prefix, "arena")):
+        with pytest.raises(
+            DovetailError, match=r"can read .*keep the arena's file and folder else"
+        ):
+            Sandbox(limits, each)
+    assert Sandbox(limits, tmp_path).shown == sandbox.shown
+
+
 @pytest.mark.long
 @pytest.mark.processes
 @pytest.mark.timeout(200)
