@@ -100,7 +100,8 @@ class Sandbox:
             "--core=0",
         ]
         return [
-            *(*self._scope, *self._bubble(), *shown, "--chdir", CODE, *confined),
+            *(*self._scope, *self._bubble(), *shown, "--remount-ro", "/", "--chdir", CODE),
+            *confined,
             *(sys.executable, "-s", "-B", *words),
         ]
 
@@ -131,7 +132,10 @@ class Sandbox:
         words = ["bwrap", "--unshare-all", "--unshare-user", "--disable-userns"]
         words += ["--uid", NO_USER, "--gid", NO_USER, "--hostname", "sandbox"]
         words += ["--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"]
-        words += ["--size", str(self._limits.disk << 20), "--tmpfs", "/tmp"]
+        # Other files would be in memory that nothing limits.
+        for path in ("/tmp", "/dev/shm"):
+            words += ["--size", str(self._limits.disk << 20), "--tmpfs", path]
+        words += ["--remount-ro", "/dev"]
         for path in SYSTEM:
             if os.path.islink(path):
                 words += ["--symlink", os.readlink(path), path]

@@ -338,10 +338,24 @@ def tried(what):
 def reach():
     socket.create_connection(("127.0.0.1", {port}), 5)
 
-def fill():
+def fill(where):
     for number in range(40):
-        with open(f"/tmp/{{number}}", "wb") as file:
+        with open(f"{{where}}/{{number}}", "wb") as file:
             file.write(bytes(2 << 20))
+
+def everywhere():
+    # the folders that take more than the limit
+    found = []
+    for where, folders, _ in os.walk("/"):
+        if where == "/proc" or where.count("/") > 2:
+            folders.clear()
+        else:
+            try:
+                fill(where)
+                found.append(where)
+            except OSError:
+                pass
+    return found
 
 print("user", os.getuid())
 print("secret", tried(lambda: open({secret!r}).read()))
@@ -349,7 +363,8 @@ print("network", tried(reach))
 print("processes", len([each for each in os.listdir("/proc") if each.isdigit()]) < 4)
 print("code", tried(lambda: open("/agent/x", "w")))
 print("memory", tried(lambda: len(bytearray(800 << 20))))
-print("disk", tried(fill))
+print("disk", tried(lambda: fill("/tmp")))
+print("other files", tried(everywhere))
 print("namespaces", os.system("unshare -Ur true 2>/dev/null") != 0)
 print("variables", "DOVETAIL_BROKER" in os.environ, "SECRET" in os.environ)
 import dovetail_agents
@@ -391,6 +406,7 @@ def test_a_sandbox_holds_what_the_guide_says(
         "code OSError",
         "memory MemoryError",
         "disk OSError",
+        "other files []",
         "namespaces True",
         "variables True False",
     ]
