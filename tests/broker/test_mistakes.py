@@ -16,6 +16,7 @@ import pytest
 from dovetail import Agent, DovetailError, Environment, Experiment, InProcess, Spec, Turn, View
 from dovetail.broker.core.core import Settings
 from dovetail.broker.shell.server import Server
+from dovetail.client.client import RunFailed
 from dovetail.peer.agents.agent import Lookahead
 from dovetail.peer.agents.host import AgentHost
 from dovetail.peer.agents.serve import serve as serve_agent
@@ -592,8 +593,10 @@ def test_results_of_a_new_broker_are_not_repeats() -> None:
     broker.heard = [result(1), result(2), result(2), result(1)]
     assert [each.episode for each in run.poll() or []] == [1, 2]
     broker.heard = [NEW]
-    with pytest.raises(DovetailError, match="the broker restarted"):
+    assert not experiment.forgotten
+    with pytest.raises(RunFailed, match="the broker restarted") as raised:
         run.wait()
+    assert (raised.value.code, experiment.forgotten) == ("unavailable", True)
     again = experiment.run("thrice", [1])
     broker.heard = [result(2), m.Done(1, 1, seq=3)]
     assert [each.episode for each in again] == [2]

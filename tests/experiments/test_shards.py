@@ -241,6 +241,8 @@ def test_shards_and_jobs_do_not_share_the_cores(dealt: Path, tmp_path: Path) -> 
 class Scripted:
     """An experiment whose runs give results when the test says so."""
 
+    forgotten = False
+
     def __init__(self) -> None:
         self.runs: list[ScriptedRun] = []
 
@@ -410,6 +412,14 @@ def test_a_program_that_is_silent_loses_its_shard(caplog: pytest.LogCaptureFixtu
     assert caplog.messages[0].endswith("td (agent-net) did not come back")
     with pytest.raises(RunFailed, match="did not come back"):
         shards.fail(shards.all[0], RunFailed("unavailable", "td (agent-net) did not come back"))
+
+
+def test_a_broker_that_has_forgotten_the_experiment_loses_its_shard() -> None:
+    (one, two), shards, _run = mortal(40)
+    two.forgotten = True
+    shards.fail(shards.all[1], Refused("unknown", "no agent 9"))
+    assert (one.stopped, two.stopped) == (0, 1)
+    assert shards.alive == [shards.all[0]]
 
 
 def test_a_fault_of_the_file_loses_no_shard() -> None:

@@ -493,9 +493,10 @@ class RayHost:
 
     def halt(self) -> None:
         """Stop the programs, without waiting for them."""
-        if self._actor is not None and self._begun is None and not (self._lost or self._halted):
-            self._halted = self._actor.halt.remote()
+        actor = self._actor  # another thread may stop this host
+        if actor is not None and self._begun is None and not (self._lost or self._halted):
             self._until = time.monotonic() + HALT
+            self._halted = actor.halt.remote()
 
     def fetch(self, journal: Path, logs: Path) -> None:
         """Stop the programs; copy their journal to a file and their logs to a folder.

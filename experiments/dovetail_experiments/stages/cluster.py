@@ -6,10 +6,13 @@ agents, and environments on other nodes connect to it.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -149,7 +152,10 @@ class _Placing:
         self._broker = keys.make()
         self._driver = keys.make(self._broker.public)
         self._joining = keys.make(self._broker.public)
-        self._asked = 0
+        self._numbers = itertools.count(1)
+        self._stops = stack.enter_context(ThreadPoolExecutor(thread_name_prefix="stop"))
+        """Stops lost hosts, which takes seconds each: the other brokers must hear of this program
+        meanwhile."""
         self.hosts: list[RemoteHost] = []
         """All requested hosts."""
 
@@ -215,7 +221,6 @@ class _Placing:
 
     def _ask(self, plan: HostPlan | None = None, *, pinned: bool = True) -> tuple[int, RemoteHost]:
         """Request a host with a broker; return the host's number and the host."""
-        self._asked += 1
         order = HostOrder(
             plan or self._plan,
             HostKeys(
@@ -229,17 +234,20 @@ class _Placing:
         host = self._cluster.host(order, self._resources)
         self.hosts.append(host)
         self._stack.callback(host.stop)
-        return self._asked, host
+        return next(self._numbers), host
 
     def _wait(self, host: RemoteHost, seconds: float) -> None:
         try:
             if not host.ready(seconds):
-                raise HostLost(
-                    f"the cluster has no room for a host of {self._resources.cpus:g} CPUs within "
-                    f"{seconds:g} s"
-                )
+                raise self._no_room(seconds)
         except NotStarted as error:
             raise Mistake(str(error), *steps_of(error.program), "command") from None
+
+    def _no_room(self, seconds: float) -> HostLost:
+        return HostLost(
+            f"the cluster has no room for a host of {self._resources.cpus:g} CPUs within "
+            f"{seconds:g} s"
+        )
 
     def _placed(self, number: int, host: RemoteHost, seconds: float) -> Deployment:
         self._wait(host, seconds)
@@ -251,13 +259,18 @@ class _Placing:
         def fetch() -> None:
             journal = journal_of(self._journal, number)
             while journal.exists():  # left by an interrupted attempt
-                self._asked += 1
-                journal = journal_of(self._journal, self._asked)
+                journal = journal_of(self._journal, next(self._numbers))
             host.fetch(journal, logs)
 
+        stopping = threading.Lock()
+
         def stop() -> None:
-            fetch()
-            host.stop()
+            with stopping:
+                fetch()
+                host.stop()
+
+        def begin_stop() -> None:
+            self._stack.callback(self._stops.submit(stop).result)
 
         self._stack.callback(stop)
         try:
@@ -272,7 +285,7 @@ class _Placing:
                 f"{ports}): {error}"
             ) from None
         place = deployed(experiment, self._environment, self._peers, host, logs)
-        return replace(place, about=f"node {host.node}, {place.about}", stop=stop)
+        return replace(place, about=f"node {host.node}, {place.about}", stop=begin_stop)
 
     def _another(self) -> Coming:
         """Request a shard to replace a lost one."""
@@ -283,11 +296,11 @@ class _Placing:
         def coming() -> Shard | None:
             nonlocal place
             if place is None:
-                if time.monotonic() > end:
-                    host.stop()
-                    self._wait(host, 0.0)
                 if not host.ready(0.0):
-                    return None
+                    if time.monotonic() < end:
+                        return None
+                    host.stop()
+                    raise self._no_room(START)
                 place = self._connected(number, host)
             place.check()
             return None if missing(self._file, place) else place.shard(self._file)

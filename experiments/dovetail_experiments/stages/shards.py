@@ -80,7 +80,7 @@ class Shard:
     check: Callable[[], None] = _nothing
     """Raises an error if one of its programs is not running."""
     stop: Callable[[], None] = _nothing
-    """Stops its programs."""
+    """Stops its programs, without waiting for those of another machine."""
     create: Callable[[str, bytes | None], int] = _none
     """Creates an agent of the file there, from a state if given."""
     pids: Mapping[str, int] = field(default_factory=dict)
@@ -201,7 +201,8 @@ class Shards:
         """Drop a shard that raised an error, unless the file caused the error or it was the last
         shard.
 
-        A program that runs but is silent counts as lost.
+        A program that runs but is silent counts as lost, and so does a broker that has forgotten
+        the experiment.
 
         Raises:
             DovetailError: the error, or why a program of the shard ended, which explains more.
@@ -214,8 +215,9 @@ class Shards:
         except DovetailError as ended:
             reason = ended
         else:
-            frozen = isinstance(error, RunFailed) and error.code == "unavailable"
-            if isinstance(error, RunFailed | Refused | Mistake) and not frozen:
+            gone = isinstance(error, RunFailed) and error.code == "unavailable"
+            gone = gone or shard.experiment.forgotten
+            if isinstance(error, RunFailed | Refused | Mistake) and not gone:
                 raise error
         self.losses += 1
         if self._another is not None and self.losses < LOSSES:

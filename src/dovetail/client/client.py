@@ -47,6 +47,7 @@ _log = logging.getLogger("dovetail")
 
 NAP = 0.002
 """Seconds that an asynchronous iterator sleeps between polls."""
+FORGOT = "restarted, or was out of touch with this experiment for too long"
 GUESSED = 1 << 48
 """Seeds below this can be found by trying all of them."""
 TIMEOUT = 120.0
@@ -304,6 +305,8 @@ class Experiment(Closing):
         """Requests whose answers are no longer wanted."""
         self.name = ""
         """This experiment's name at the broker, once it has answered."""
+        self.forgotten = False
+        """True once the broker has forgotten this experiment, with its agents and runs."""
 
     @classmethod
     def connect(
@@ -777,13 +780,14 @@ class Experiment(Closing):
         for number in self._unanswered:
             self._open.pop(number, None)
         self._unanswered.clear()
+        self.forgotten = True
         for run in list(self._runs.values()):
-            run.done = m.Done(run.number, run.progress.finished, "failed", "the broker restarted")
+            finished, why = run.progress.finished, f"the broker {FORGOT}"
+            run.done = m.Done(run.number, finished, "failed", why, code="unavailable")
         self._runs.clear()
         if self._open:
             raise DovetailError(
-                "the broker restarted and no longer recognises this experiment; run the "
-                "experiment again"
+                f"the broker {FORGOT}, and no longer recognises it; run the experiment again"
             )
 
 
