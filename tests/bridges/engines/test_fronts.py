@@ -754,7 +754,7 @@ def test_the_command_announces_the_parameters_of_its_agent() -> None:
     line = [sys.executable, "-m", "dovetail", "uci", "--agent", "mcts", "--set", "simulations=7"]
     told = "uci\nsetoption name simulations value 0\nisready\nquit\n"
     said = subprocess.run(line, input=told, capture_output=True, text=True, check=True).stdout
-    assert "option name simulations type spin default 7 min 1 max 2147483647\n" in said
+    assert "option name simulations type spin default 7 min 1 max 1000000\n" in said
     assert re.search(
         "^info string agent mcts, option 'simulations'.*stay as they were$", said, re.M
     )
