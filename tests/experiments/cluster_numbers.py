@@ -115,7 +115,7 @@ def run(file: Path, *words: str) -> tuple[float, float, Path]:
 
 def shards(folder: Path, on: str) -> None:
     file = folder / "evaluation.toml"
-    file.write_text(EVALUATION.format(episodes=8000))
+    file.write_text(EVALUATION.format(episodes=16_000))
     ways: dict[str, list[str]] = {
         "local": ["--shards=2"],
         "ray": ["--on", on, "--shards=2"],

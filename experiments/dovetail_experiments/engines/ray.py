@@ -59,6 +59,8 @@ ORPHANED = WATCH + REACH
 """Seconds that a worker waits longer: the driver must not take its workers for lost first."""
 LOOK = 0.5
 """Seconds between checks for results."""
+ASK = 0.2
+"""Seconds between questions to a host; each takes time of its core, on which its broker plays."""
 CHECK = 60.0
 """Seconds that nodes have to check their requirements."""
 HALT = 6.0
@@ -433,6 +435,8 @@ class RayHost:
         self._actor = actor
         self._begun = actor.begun.remote()
         self._asked: Any = None
+        self._due = 0.0
+        """The earliest time of the next question about programs that have ended."""
         self._halted: Any = None
         self._until = 0.0
         self._lost = ""
@@ -468,14 +472,16 @@ class RayHost:
 
     def ended(self) -> Mapping[str, ProgramEnd]:
         """Return the programs that have ended, as last reported by the node."""
-        if not self._lost:
-            if self._asked is None:
-                self._asked = self._actor.ended.remote()
-            if self._ray.wait([self._asked], timeout=0)[0]:
+        now = time.monotonic()
+        if not self._lost and now >= self._due:
+            self._due = now + ASK
+            if self._asked is not None and self._ray.wait([self._asked], timeout=0)[0]:
                 asked, self._asked = self._asked, None
                 with suppress(HostLost):
                     found = self._get(asked)
                     self._ended = msgspec.msgpack.decode(found, type=dict[str, ProgramEnd])
+            if self._asked is None and not self._lost:
+                self._asked = self._actor.ended.remote()
         return {"host": ProgramEnd(EndCause.LOST, self._lost)} if self._lost else self._ended
 
     def check(self) -> None:
