@@ -35,8 +35,9 @@ SHOTS: list[tuple[str, str, str, int, Any, Any]] = [
 """Name, game, opponent, decisions before the picture, the size of the window and its colours."""
 MOVED = 15_000
 """Milliseconds in which the games of the first page have moved on a little."""
-SETTLED = 300
-"""Milliseconds in which pieces have slid to their places."""
+SETTLED = """() => document.getAnimations().every((each) =>
+  each.playState === "finished" || each.effect.getTiming().iterations === Infinity)"""
+"""True if each piece has slid to its place; lights that blink for ever do not count."""
 ARENA = """
 name = "Course 2027"
 seed = 1
@@ -54,7 +55,7 @@ for name, kind, more in (
     ("mcts", "mcts", "parameters = { simulations = 100 }"),
 ):
     ARENA += f'[[ladders.baselines]]\nname = "{name}"\ntype = "{kind}"\n{more}\n'
-MANY = "[0-9]{2} matches"
+MANY = "([4-9][0-9]|[0-9]{3}) matches"
 SWEEP = "connect_four_sweep"
 CLICK = """(each) => {
   const box = each.getBoundingClientRect(), page = document.getElementById("game");
@@ -141,8 +142,14 @@ def thoughts(browser: Any, url: str) -> None:
         page.keyboard.press("ArrowRight")
     page.wait_for_selector("#status:has-text('Turn 6.')")
     page.wait_for_selector("#board .weight")
-    page.screenshot(path=str(IMAGES / "page_thoughts.png"))
+    shoot(page, "page_thoughts")
     page.close()
+
+
+def shoot(page: Any, name: str) -> None:
+    """Take a picture of a page, once nothing on it moves any more."""
+    page.wait_for_function(SETTLED)
+    page.screenshot(path=str(IMAGES / f"{name}.png"))
 
 
 def home(browser: Any, url: str) -> None:
@@ -153,7 +160,7 @@ def home(browser: Any, url: str) -> None:
     page.wait_for_selector("#minis a:nth-child(2)")
     page.wait_for_selector("#feature .badge.now")
     page.wait_for_timeout(MOVED)
-    page.screenshot(path=str(IMAGES / "page_home.png"))
+    shoot(page, "page_home")
     page.close()
 
 
@@ -172,8 +179,7 @@ def shots(browser: Any, url: str) -> list[float]:
         page.fill("input[name='seed']", "2")
         page.click("button.main")
         took += play(page, decisions)
-        page.wait_for_timeout(SETTLED)
-        page.screenshot(path=str(IMAGES / f"page_{name}.png"))
+        shoot(page, f"page_{name}")
         context.close()
     return took
 
@@ -193,7 +199,7 @@ def arena(browser: Any) -> None:
             # The agents have played often enough for their intervals to say something.
             page.wait_for_selector(f"#about:text-matches('{MANY}')")
             page.wait_for_selector("#games .piece")
-            page.screenshot(path=str(IMAGES / "arena_wall.png"))
+            shoot(page, "arena_wall")
 
 
 def report(browser: Any) -> None:
@@ -203,7 +209,7 @@ def report(browser: Any) -> None:
         subprocess.run([*line, "--quiet"], cwd=folder, check=True)
         page = browser.new_page(viewport={"width": 1270, "height": 1420})
         page.goto((Path(folder) / "out" / SWEEP / "report.html").as_uri())
-        page.screenshot(path=str(IMAGES / "report.png"))
+        shoot(page, "report")
 
 
 def shrink(path: Path) -> None:
