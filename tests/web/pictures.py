@@ -158,6 +158,7 @@ def home(browser: Any, url: str) -> None:
     page.set_default_timeout(120_000)
     page.goto(url)
     page.wait_for_selector("#minis a:nth-child(2)")
+    page.reload()  # the game that began first is large until then
     page.wait_for_selector("#feature .badge.now")
     page.wait_for_timeout(MOVED)
     shoot(page, "page_home")
