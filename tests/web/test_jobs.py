@@ -257,6 +257,22 @@ def test_who_has_a_chair_and_the_page_open_is_there(page: Page) -> None:
         assert (table.seen > 0) == there
 
 
+@pytest.mark.parametrize("choices", [2, 2000])
+def test_a_board_comes_before_its_many_choices(page: Page, choices: int) -> None:
+    chair = Chair("Ann", lambda: None)
+    legal = list(range(choices))
+    chair.step(Decision(Seat(0, 1, m.Spec()), 1, 0, 0, legal, 0.0, "evaluate", random.Random(1)))
+    table = Table(Plan("four", {}, AGENTS, 1, m.ClockRule()), [chair, None])
+    page.hub.people.tables[table.key] = table
+    client = TestClient(application(page.hub, hosts=("testserver",)))
+    headers = {"origin": "http://testserver"}
+    with client, client.websocket_connect("/live", headers=headers) as socket:
+        socket.send_json({"about": f"table:{table.key}", "chair": chair.key})
+        heard = [socket.receive_json() for _ in range(1 + (choices > 2))]
+    assert [each["waiting"] for each in heard] == [False] * (choices > 2) + [True]
+    assert heard[0]["mine"] is None or choices == 2
+
+
 def asked(page: Page, to_act: list[int]) -> Future[Any]:
     """Have a person in seat 1 ask an agent for a hint, in a turn in which these seats act."""
     page.hub.catalogue = {"agents": [{"name": "one", "instance": 9}]}

@@ -32,6 +32,9 @@ BEAT = 1.0
 """Seconds between two heartbeats; a page that misses them says so."""
 SILENT = 30.0
 """Seconds without an answer to heartbeats after which a browser counts as gone."""
+LONG = 10_000
+"""Bytes from which a player's first message is preceded by what watchers see, so that a slow line
+has the board before the choices: 90 kB in Amazons."""
 GONE = (
     "The page does not have this game any more: its server was started again, or many games were "
     "played since. "
@@ -55,6 +58,8 @@ class Browser:
         self._socket = socket
         self._about = ""
         self._chair = ""
+        self._first = True
+        """True until it has been sent what it looks at."""
         self._ladder, self._led = "", b""
         """The ladder shown, and its leaders as last sent."""
         self._came = 0.0
@@ -111,6 +116,7 @@ class Browser:
                 self._chair = str(asked.get("chair", ""))[:100]
                 self._ladder = str(asked.get("ladder", ""))[:100]
                 self._led = b""
+                self._first = True
                 await self._lead()
                 self._known.clear()
                 self._news.set()
@@ -162,6 +168,9 @@ class Browser:
             self._news.clear()
             found = self._newest()
             if found != last:
+                if self._first and self._chair and len(found) > LONG:
+                    await self._socket.send_text(self._newest(watching=True).decode())
+                self._first = self._first and not self._about
                 last = found
                 self._free.clear()
                 await self._socket.send_text(found.decode())
@@ -188,7 +197,9 @@ class Browser:
             if self._sitting()[0] is not None or self._hub.silent:
                 self._news.set()  # who is there, and how long the broker has been silent
 
-    def _newest(self) -> bytes:
+    def _newest(self, *, watching: bool = False) -> bytes:
+        """Return the message about what is shown; with ``watching``, as one without a seat has
+        it."""
         hub = self._hub
         kind, _, what = self._about.partition(":")
         if kind == "wall":
@@ -200,6 +211,8 @@ class Browser:
             return encode({"now": hub.now(self._known)})
         game: Game | None = None
         table, chair = self._sitting()
+        if watching:
+            chair = None
         if kind == "game" and what.isdecimal():
             game = hub.game(int(what))
         elif table is not None and table.run is not None:
