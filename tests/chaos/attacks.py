@@ -490,6 +490,8 @@ def main(names: list[str]) -> None:
         ATTACKS[names[1]](names[2], None)
     guarded = "--guarded" in names
     names = [name for name in names if name != "--guarded"]
+    if unknown := [name for name in names if name not in ATTACKS]:
+        raise SystemExit(f"no attack {unknown[0]!r}; the attacks are {', '.join(ATTACKS)}")
     apart = settle()
     print(f"{'':18} {'turns/s':>8} {'during':>8} {'after':>8} {'broker, µs/turn':>24}")
     print(
