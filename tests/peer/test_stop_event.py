@@ -7,11 +7,14 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from dovetail.peer.stop_event import StopEvent
+from dovetail.peer.stop_event import BURST, StopEvent, on_signals
 
 pytestmark = pytest.mark.processes
 PROGRAM = [sys.executable, "-m", "dovetail"]
@@ -56,21 +59,29 @@ def test_it_wakes_all_who_wait() -> None:
     assert not stop.wait(0.01)
 
 
+@contextmanager
+def ended(*line: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a program, and kill it if the test does not end it."""
+    with subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as program:
+        try:
+            yield program
+        finally:
+            program.kill()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.parametrize("kind", ["env", "broker"])
 def test_a_program_ends_however_often_it_is_told_to(tmp_path: Path, kind: str) -> None:
     """A program hears the end of its parent once for each thread of it."""
     bind = f"ipc://{tmp_path}/b"
     told = ["broker", "--bind", bind, "--journal", "none"]
-    with subprocess.Popen(
-        [*PROGRAM, *told], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as broker:
+    line = [*PROGRAM, "env", "connect_four", "--connect", bind]
+    with ended(*PROGRAM, *told) as broker:
         assert broker.stdout is not None
         assert broker.stdout.readline()
-        line = [*PROGRAM, "env", "connect_four", "--connect", bind]
-        with subprocess.Popen(
-            line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as env:
+        with ended(*line) as env:
             assert env.stdout is not None
             assert "ready" in env.stdout.readline()
             one = env if kind == "env" else broker
@@ -80,5 +91,21 @@ def test_a_program_ends_however_often_it_is_told_to(tmp_path: Path, kind: str) -
                 os.kill(one.pid, signal.SIGTERM)
             said = one.communicate(timeout=30)[1]
             assert "Traceback" not in said, said
-            env.terminate()
-        broker.terminate()
+
+
+def test_signals_at_once_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([1.0, 1.0 + BURST / 2, 1.0 + 2 * BURST, 1.0 + 2.5 * BURST])
+    times = SimpleNamespace(monotonic=lambda: next(clock))
+    monkeypatch.setattr("dovetail.peer.stop_event.time", times)
+    stop = StopEvent()
+    before = on_signals(stop)
+    try:
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+        assert stop.is_set()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -475,13 +475,13 @@ class RayHost:
         now = time.monotonic()
         if not self._lost and now >= self._due:
             self._due = now + ASK
-            if self._asked is not None and self._ray.wait([self._asked], timeout=0)[0]:
+            if self._asked is None:
+                self._asked = self._actor.ended.remote()
+            if self._ray.wait([self._asked], timeout=0)[0]:
                 asked, self._asked = self._asked, None
                 with suppress(HostLost):
                     found = self._get(asked)
                     self._ended = msgspec.msgpack.decode(found, type=dict[str, ProgramEnd])
-            if self._asked is None and not self._lost:
-                self._asked = self._actor.ended.remote()
         return {"host": ProgramEnd(EndCause.LOST, self._lost)} if self._lost else self._ended
 
     def check(self) -> None:

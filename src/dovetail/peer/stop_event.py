@@ -5,9 +5,14 @@ from __future__ import annotations
 import queue
 import signal
 import threading
+import time
 from contextlib import suppress
 from types import FrameType
 from typing import Any
+
+BURST = 0.1
+"""Seconds within which signals count as one: a program hears the end of its parent once for each
+thread of it."""
 
 
 class StopEvent(threading.Event):
@@ -48,13 +53,19 @@ class StopEvent(threading.Event):
 
 
 def on_signals(stop: threading.Event) -> dict[signal.Signals, Any]:
-    """Make SIGINT and SIGTERM set an event, and a second one interrupt the work in progress.
+    """Make SIGINT and SIGTERM set an event, and a later one interrupt the work in progress.
 
     Returns:
         The previous handlers.
     """
+    deaf = 0.0
 
     def leave(number: int, frame: FrameType | None) -> None:
+        nonlocal deaf
+        now = time.monotonic()
+        if now < deaf:
+            return
+        deaf = now + BURST
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
