@@ -88,7 +88,7 @@ test-long: $(STAMP) ## run the tests that take more than a few seconds: whole ex
 
 test-again: $(STAMP) ## run the tests that failed last time once more, one after the other
 	.ci/failed > $(VENV)/failed
-	$(BIN)/python -m pytest -n 0 -rfEs @$(VENV)/failed
+	$(BIN)/python -m pytest -n 0 -rfEs -m "" @$(VENV)/failed
 
 test-fast: $(STAMP) ## run the tests that need no socket, no program and no compiler
 	$(PYTEST) -m "fast and not long and not slow"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
@@ -53,6 +54,18 @@ def test_a_wrong_option_is_named(given: dict[str, object], said: str) -> None:
     with pytest.raises(DovetailError) as caught:
         options.read(Board, given, "environment board")
     assert str(caught.value) == said
+
+
+class Open(Struct):
+    value: Any = None
+    value_of: float = 0.0
+
+
+def test_only_an_option_of_any_value_may_be_not_a_number() -> None:
+    read = options.read(Open, {"value": [math.nan, 1]}, "agent open").value
+    assert math.isnan(read[0])
+    with pytest.raises(DovetailError, match="option 'value_of': it must be a number, not NaN"):
+        options.read(Open, {"value_of": math.nan}, "agent open")
 
 
 class Needy(Struct):

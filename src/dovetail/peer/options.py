@@ -63,8 +63,8 @@ def read(struct: type[S], options: dict[str, Any], owner: str) -> S:
     for name, field in fields.items():
         if field.required and name not in options:
             raise WrongOption(f"{owner} needs its option {name!r}")
-    for name, value in options.items():
-        if nan([value]):
+    for name, value in options.items():  # a field of type Any takes any value
+        if fields[name].type is not Any and nan([value]):
             raise WrongOption(f"{owner}, option {name!r}: it must be a number, not NaN", name)
     try:
         with _first:
