@@ -110,8 +110,15 @@ def test_no_entrant_takes_a_name_that_another_needs(core: Core) -> None:
     assert {each["name"]: each.get("address") for each in peers}["ann/north"] == "10.0.0.7"
 
 
-@pytest.mark.parametrize("name", ["\x1b[2J", "a\nb", "\x9b31m", "\x7f", "a\u202egpj", "\u2066b"])
-def test_what_a_terminal_would_obey_is_in_no_name(core: Core, name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("\x1b[2J", "a\nb", "\x9b31m", "\x7f", "a\u202egpj", "\u2066b"),
+        *("ann\u200b", "\ufeffann", "an\xadn", "an\u200dn", "\ufe0fann", "ann\u3164"),
+        "ي\u200c\u200d",
+    ],
+)
+def test_what_a_terminal_would_obey_or_nobody_sees_is_in_no_name(core: Core, name: str) -> None:
     offer = [m.Offer(name)]
     for hello in (
         m.Hello(1, "observer", name),
@@ -121,6 +128,11 @@ def test_what_a_terminal_would_obey_is_in_no_name(core: Core, name: str) -> None
         error = answer(core, "a", hello)
         assert error.code == "invalid"
         assert name not in error.message
+
+
+@pytest.mark.parametrize("name", ["می‌خواهم", "क्‍ष", "👩‍🔬", "❤️ q", "Zoë", "日本"])
+def test_a_name_may_be_of_any_script(core: Core, name: str) -> None:
+    assert answer(core, "a", m.Hello(1, "observer", name)).name == name
 
 
 @pytest.mark.rule("S14.1")

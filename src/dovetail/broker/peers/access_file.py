@@ -14,6 +14,7 @@ from dovetail.broker.peers.access import DIGEST, Access
 from dovetail.peer.config_location import ConfigSource
 from dovetail.peer.validation_messages import explained, meant
 from dovetail.protocol import outside
+from dovetail.protocol.display_text import UNNAMED
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 
@@ -50,8 +51,10 @@ def problem(access: Access) -> str:
     """Return what is inconsistent in a well-formed access file, or an empty string."""
     holders: dict[str, str] = {}
     for name, grant in access.keys.items():
-        if not name.isprintable() or not 0 < len(name) <= NAME:
-            return f"{name!r} is not a name for a key; use up to {NAME} printable characters"
+        if UNNAMED.search(name) or not 0 < len(name) <= NAME:
+            return (
+                f"{name!r} is not a name for a key; use up to {NAME} characters that everybody sees"
+            )
         if bool(grant.public) == bool(grant.token):
             return f"[keys.{name}] needs either `public` or, for programs in a browser, `token`"
         if grant.token and not _DIGEST.fullmatch(grant.token):

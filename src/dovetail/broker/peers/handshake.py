@@ -14,7 +14,7 @@ from dovetail.broker.peers.peers import Peer
 from dovetail.protocol import codec
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol import messages as m
-from dovetail.protocol.display_text import CONTROL
+from dovetail.protocol.display_text import UNNAMED
 from dovetail.protocol.errors import ProtocolError
 
 UNGREETED = "say hello first; no session is known for this connection"
@@ -48,10 +48,10 @@ def check(
     if hello.offers and hello.role not in ("environment", "agent"):
         raise ProtocolError("invalid", f"an {hello.role} has no offers")
     names = [offer.name for offer in hello.offers]
-    if any(map(CONTROL.search, (hello.name, hello.software, *names))):
+    if any(map(UNNAMED.search, (hello.name, hello.software, *names))):
         raise ProtocolError(
             "invalid",
-            "a name has control characters, which a terminal would obey; leave them out",
+            "a name has control characters, or characters that nobody sees; leave them out",
         )
     for offer in hello.offers:
         if not jsontext.plain(offer.parameters):

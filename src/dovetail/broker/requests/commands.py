@@ -18,7 +18,7 @@ from dovetail.broker.runs.runs import SHUTDOWN, Runs
 from dovetail.broker.watch.watching import Watching, hidden
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.display_text import CONTROL
+from dovetail.protocol.display_text import UNNAMED
 from dovetail.protocol.errors import ProtocolError
 
 
@@ -48,8 +48,10 @@ class Commands:
         named = [("label", asked.label), *(("name of an agent", each) for each in asked.names)]
         if text := overlong(named):  # they are told, and the label is recorded, with each episode
             raise ProtocolError("limit", text)
-        if any(CONTROL.search(each) for _, each in named):
-            raise ProtocolError("invalid", "the label or a name has control characters")
+        if any(UNNAMED.search(each) for _, each in named):
+            raise ProtocolError(
+                "invalid", "the label or a name has control characters, or some that nobody sees"
+            )
         agents = [self._instances.find(name) for name in [*asked.agents, *asked.substitutes]]
         found = [agent for agent in agents if agent is not None]
         foreign = next((agent for agent in found if not agent.open_to(peer, self._broker)), None)
