@@ -183,7 +183,7 @@ Dovetail = Callable[..., Answer]
 
 @pytest.fixture
 def dovetail(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Dovetail:
     """Run a command in this process, where that makes no difference; it is faster."""
     from dovetail.cli import main
@@ -195,12 +195,12 @@ def dovetail(
 
     def call(*arguments: str) -> Answer:
         monkeypatch.setattr(sys, "argv", ["dovetail", *arguments])
-        capsys.readouterr()
+        capfd.readouterr()
         try:
             code = main()
         finally:
             logging.getLogger("dovetail").setLevel(logging.NOTSET)  # as a new process has it
-        captured = capsys.readouterr()
+        captured = capfd.readouterr()
         return Answer(code, captured.out, captured.err)
 
     return call

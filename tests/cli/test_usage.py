@@ -237,6 +237,32 @@ class Array(ConnectFour):
     assert answer.out.splitlines()[-1] == last
 
 
+ENDING = """
+import ctypes, os
+from dovetail_games.connect_four import ConnectFour
+
+class Zero(ConnectFour):
+    def start(self, seed):
+        os._exit(0)
+
+class Crash(ConnectFour):
+    def start(self, seed):
+        ctypes.string_at(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "how"), [("Zero", "exit code 0"), ("Crash", "Segmentation fault")]
+)
+def test_code_that_ends_its_process_has_not_passed(
+    dovetail: Any, tmp_path: Path, name: str, how: str
+) -> None:
+    (tmp_path / "ending.py").write_text(ENDING)
+    answer = dovetail("check", "env", f"ending.py:{name}")
+    assert (answer.code, answer.out) == (1, "passed spec_is_whole\n")
+    assert answer.err == f"dovetail: the code under test ended its process ({how})\n"
+
+
 def test_a_skipped_check_is_not_counted_as_passed(dovetail: Any, tmp_path: Path) -> None:
     (tmp_path / "far.py").write_text(
         """

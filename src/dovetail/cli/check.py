@@ -2,17 +2,53 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import signal
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, ParamSpec
 
 import typer
 
 from dovetail.cli import common
 from dovetail.cli.group import group
+from dovetail.protocol.errors import DovetailError
+
+P = ParamSpec("P")
 
 app = group(name="check", help="Check an environment or agent.")
 
 Episodes = Annotated[int | None, typer.Option(min=1, help="Episodes to play for each check.")]
+
+
+RETURNED = "DOVETAIL_CHECK_RETURNED"
+"""The variable that names the file into which a child writes that its command returned."""
+
+
+def _in_child(command: Callable[P, int]) -> Callable[P, int]:
+    """Run a command in a child: the code under test may end its process, with any exit code."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> int:
+        if file := os.environ.pop(RETURNED, ""):
+            try:
+                return command(*args, **kwargs)
+            finally:
+                Path(file).write_text("yes", encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder:
+            returned = Path(folder) / "returned"
+            line = [sys.executable, "-m", "dovetail", *sys.argv[1:]]
+            code = subprocess.run(line, env={**os.environ, RETURNED: str(returned)}).returncode
+            if returned.exists():
+                return code
+        how = signal.strsignal(-code) if code < 0 else f"exit code {code}"
+        raise DovetailError(f"the code under test ended its process ({how})")
+
+    return run
 
 
 def add(to: typer.Typer) -> None:
@@ -21,6 +57,7 @@ def add(to: typer.Typer) -> None:
 
 
 @app.command("env")
+@_in_child
 def env(
     name: Annotated[
         str,
@@ -53,6 +90,7 @@ def env(
 
 
 @app.command("agent")
+@_in_child
 def agent_(
     name: Annotated[
         str,
