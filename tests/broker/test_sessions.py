@@ -118,7 +118,7 @@ def test_no_entrant_takes_a_name_that_another_needs(core: Core) -> None:
         "ي\u200c\u200d",
     ],
 )
-def test_what_a_terminal_would_obey_or_nobody_sees_is_in_no_name(core: Core, name: str) -> None:
+def test_what_a_terminal_would_obey_or_cannot_be_seen_is_in_no_name(core: Core, name: str) -> None:
     offer = [m.Offer(name)]
     for hello in (
         m.Hello(1, "observer", name),

@@ -29,7 +29,7 @@ UNNAMED = re.compile(
     f"[\x00-\x1f\x7f-\x9f{_UNSEEN}]|{TURNING}|(?<![^\x00-\x7f{_JOINERS}])[{_JOINERS}]"
 )
 """Characters that no name may have: control characters, line ends, those that change the reading
-order, and those that nobody sees, with which a name could look like another's.  Persian, Hindi and
+order, and invisible ones, with which a name could look like another's.  Persian, Hindi and
 emoji need joiners and variation selectors, so that these may follow a character outside ASCII."""
 _ORDER = re.compile("[\u061c\u200e\u200f\ud800-\udfff]")
 """Marks of the reading order, which a single line can do without, and surrogates."""

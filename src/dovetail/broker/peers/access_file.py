@@ -52,9 +52,7 @@ def problem(access: Access) -> str:
     holders: dict[str, str] = {}
     for name, grant in access.keys.items():
         if UNNAMED.search(name) or not 0 < len(name) <= NAME:
-            return (
-                f"{name!r} is not a name for a key; use up to {NAME} characters that everybody sees"
-            )
+            return f"{name!r} is not a name for a key; use up to {NAME} visible characters"
         if bool(grant.public) == bool(grant.token):
             return f"[keys.{name}] needs either `public` or, for programs in a browser, `token`"
         if grant.token and not _DIGEST.fullmatch(grant.token):

@@ -51,7 +51,7 @@ def check(
     if any(map(UNNAMED.search, (hello.name, hello.software, *names))):
         raise ProtocolError(
             "invalid",
-            "a name has control characters, or characters that nobody sees; leave them out",
+            "a name has control characters, or invisible ones; leave them out",
         )
     for offer in hello.offers:
         if not jsontext.plain(offer.parameters):

@@ -116,9 +116,7 @@ def check_name(broker: BrokerState, peer: Peer, name: str) -> None:
         ProtocolError: the name is invalid, or another's.
     """
     if UNNAMED.search(name):
-        raise ProtocolError(
-            "invalid", "a state's name has control characters, or some that nobody sees"
-        )
+        raise ProtocolError("invalid", "a state's name has control characters, or invisible ones")
     if not broker.keeps(peer, name):
         text = f"the state {quoted(name)} is another experiment's"
         raise ProtocolError("access", f"{text}; save yours under another name")

@@ -50,7 +50,7 @@ class Commands:
             raise ProtocolError("limit", text)
         if any(UNNAMED.search(each) for _, each in named):
             raise ProtocolError(
-                "invalid", "the label or a name has control characters, or some that nobody sees"
+                "invalid", "the label or a name has control characters, or invisible ones"
             )
         agents = [self._instances.find(name) for name in [*asked.agents, *asked.substitutes]]
         found = [agent for agent in agents if agent is not None]
