@@ -7,6 +7,9 @@ import (
 	zmq "github.com/pebbe/zmq4"
 )
 
+// mostBytes is the size of the largest frame that is taken from the broker; a larger one costs it the connection.
+const mostBytes = 1 << 31
+
 // dealer is a DEALER socket of libzmq, which connects again by itself and keeps what is sent meanwhile.
 type dealer struct {
 	context *zmq.Context
@@ -35,6 +38,7 @@ func newDealer(address string, key *key) (*dealer, error) {
 		s.SetReconnectIvl(100 * time.Millisecond),
 		s.SetReconnectIvlMax(time.Second),
 		s.SetHeartbeatIvl(5 * time.Second),
+		s.SetMaxmsgsize(mostBytes),
 		s.SetSndhwm(0),
 		s.SetRcvhwm(0),
 		s.SetRcvtimeo(slice),

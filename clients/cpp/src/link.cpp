@@ -13,6 +13,9 @@ namespace {
 /// Frames that are read together at the most, so that answers go out in between.
 constexpr std::size_t kBatch = 4096;
 
+/// Bytes of the largest frame that is taken from the broker; a larger one costs it the connection.
+constexpr std::int64_t kMost = std::int64_t{1} << 31;
+
 }  // namespace
 
 double now() {
@@ -43,6 +46,7 @@ void Link::connect() {
     socket_.set(zmq::sockopt::reconnect_ivl, 100);
     socket_.set(zmq::sockopt::reconnect_ivl_max, 1000);
     socket_.set(zmq::sockopt::heartbeat_ivl, 5000);
+    socket_.set(zmq::sockopt::maxmsgsize, kMost);
     socket_.set(zmq::sockopt::sndhwm, 0);
     socket_.set(zmq::sockopt::rcvhwm, 0);
     if (key_) {

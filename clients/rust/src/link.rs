@@ -14,6 +14,9 @@ use crate::session::{Event, Host, Outbox, Session};
 /// Frames that are read together at the most, so that answers go out in between.
 const BATCH: usize = 4096;
 
+/// Bytes of the largest frame that is taken from the broker; a larger one costs it the connection.
+const MOST: i64 = 1 << 31;
+
 /// How long answers may wait for others to be sent with, while the host is at work.
 const HELD: Duration = Duration::from_millis(1);
 
@@ -246,6 +249,7 @@ fn connect(
         socket.set_reconnect_ivl(100)?;
         socket.set_reconnect_ivl_max(1000)?;
         socket.set_heartbeat_ivl(5000)?;
+        socket.set_maxmsgsize(MOST)?;
         // Nothing is dropped and nothing waits for room; the protocol itself bounds what is under way.
         socket.set_sndhwm(0)?;
         socket.set_rcvhwm(0)
