@@ -297,6 +297,24 @@ func TestSpaces(t *testing.T) {
 	}
 }
 
+// TestLargeSamples draws nothing that fits into no message.
+func TestLargeSamples(t *testing.T) {
+	bits := &dovetail.Sequence{Element: &dovetail.Discrete{N: 2}, MaxLength: 10_000, MinLength: 10_000}
+	for _, space := range []dovetail.Space{
+		&dovetail.Box{Shape: []int{1 << 40}},
+		&dovetail.Box{Shape: slices.Repeat([]int{1}, 10_000)},
+		&dovetail.MultiBinary{Shape: []int{1 << 62, 2}},
+		&dovetail.Text{MaxLength: 1 << 62, MinLength: 1 << 62},
+		&dovetail.Sequence{Element: bits, MaxLength: 10_000, MinLength: 10_000},
+		&dovetail.Tuple{Spaces: slices.Repeat([]dovetail.Space{bits}, 1000)},
+		&dovetail.Dict{Spaces: map[string]dovetail.Space{"a": &dovetail.Text{MaxLength: 1 << 62, MinLength: 1 << 62}}},
+	} {
+		if value := space.Sample(dovetail.NewRNG(1)); value != nil {
+			t.Errorf("a %T was drawn", value)
+		}
+	}
+}
+
 // FuzzDecode looks for frames that do worse than to be refused.
 func FuzzDecode(f *testing.F) {
 	text, _ := os.ReadFile(filepath.Join("..", "..", "protocol", "vectors", "valid.json"))

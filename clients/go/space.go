@@ -13,7 +13,8 @@ import (
 type Space interface {
 	variant() string
 	fields
-	// Sample draws a value. Elements of a Box without bounds come from a normal distribution.
+	// Sample draws a value, or returns nil if it would be too large for any message. Elements of a Box without bounds
+	// come from a normal distribution.
 	Sample(rng *rand.Rand) any
 }
 
@@ -53,6 +54,9 @@ func (s *Box) bound(bound any, infinite float64) func(i int) float64 {
 
 // Sample implements Space.
 func (s *Box) Sample(rng *rand.Rand) any {
+	if size(s) > largest {
+		return nil
+	}
 	low, high := s.bound(s.Low, math.Inf(-1)), s.bound(s.High, math.Inf(1))
 	t := &Tensor{DType: cmp.Or(s.DType, Float32), Shape: s.Shape}
 	for i := range product(s.Shape) {
@@ -99,6 +103,9 @@ func (s *MultiDiscrete) Sample(rng *rand.Rand) any {
 
 // Sample implements Space.
 func (s *MultiBinary) Sample(rng *rand.Rand) any {
+	if size(s) > largest {
+		return nil
+	}
 	t := &Tensor{DType: Int8, Shape: s.Shape, Data: make([]byte, product(s.Shape))}
 	for i := range t.Data {
 		t.Data[i] = byte(rng.IntN(2))
@@ -108,6 +115,9 @@ func (s *MultiBinary) Sample(rng *rand.Rand) any {
 
 // Sample implements Space.
 func (s *Text) Sample(rng *rand.Rand) any {
+	if size(s) > largest {
+		return nil
+	}
 	charset := []rune("abcdefghijklmnopqrstuvwxyz")
 	if s.Charset != nil {
 		charset = []rune(*s.Charset)
@@ -124,6 +134,9 @@ func (s *Text) Sample(rng *rand.Rand) any {
 
 // Sample implements Space.
 func (s *Tuple) Sample(rng *rand.Rand) any {
+	if size(s) > largest {
+		return nil
+	}
 	out := make([]any, len(s.Spaces))
 	for i, each := range s.Spaces {
 		out[i] = each.Sample(rng)
@@ -133,6 +146,9 @@ func (s *Tuple) Sample(rng *rand.Rand) any {
 
 // Sample implements Space.
 func (s *Dict) Sample(rng *rand.Rand) any {
+	if size(s) > largest {
+		return nil
+	}
 	out := make(map[string]any, len(s.Spaces))
 	for _, key := range slices.Sorted(maps.Keys(s.Spaces)) { // so that the same random numbers draw the same
 		out[key] = s.Spaces[key].Sample(rng)
@@ -142,6 +158,9 @@ func (s *Dict) Sample(rng *rand.Rand) any {
 
 // Sample implements Space.
 func (s *Sequence) Sample(rng *rand.Rand) any {
+	if size(s) > largest {
+		return nil
+	}
 	out := make([]any, between(rng, s.MinLength, s.MaxLength))
 	for i := range out {
 		out[i] = s.Element.Sample(rng)
@@ -151,7 +170,59 @@ func (s *Sequence) Sample(rng *rand.Rand) any {
 
 // between draws a length; what may be as long as the memory need not be.
 func between(rng *rand.Rand, least, most int64) int64 {
-	return least + rng.Int64N(min(max(most-least, 0), 99)+1)
+	return least + rng.Int64N(min(max(most-least, 0), spread)+1)
+}
+
+const (
+	// largest is how many elements a value that is drawn has at most; more do not fit into a message.
+	largest = 1 << 20
+	// spread is how much longer than necessary a text or sequence is at most.
+	spread = 99
+)
+
+// size returns how many elements a value that is drawn has at most; a float, since it may be any number.
+func size(space Space) float64 {
+	switch s := space.(type) {
+	case *Box:
+		return sizeOf(s.Shape)
+	case *MultiBinary:
+		return sizeOf(s.Shape)
+	case *MultiDiscrete:
+		return float64(len(s.NVec))
+	case *Text:
+		return 1 + longest(s.MinLength, s.MaxLength)
+	case *Tuple:
+		sum := 1.0
+		for _, each := range s.Spaces {
+			sum += size(each)
+		}
+		return sum
+	case *Dict:
+		sum := 1.0
+		for _, each := range s.Spaces {
+			sum += size(each)
+		}
+		return sum
+	case *Sequence:
+		return 1 + longest(s.MinLength, s.MaxLength)*size(s.Element)
+	}
+	return 1
+}
+
+// sizeOf returns how many elements, or empty rows, an array has; infinitely many if it has too many dimensions.
+func sizeOf(shape []int) float64 {
+	if len(shape) > 32 {
+		return math.Inf(1)
+	}
+	n := 1.0
+	for _, length := range shape {
+		n *= float64(max(length, 1))
+	}
+	return n
+}
+
+func longest(least, most int64) float64 {
+	return float64(least) + float64(min(max(most-least, 0), spread))
 }
 
 // numbers says whether a value is a number or nested lists of numbers.

@@ -10,6 +10,7 @@ from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.agents.sampling import sample
 from dovetail.peer.vector_random import Twisters
 from dovetail.protocol import spaces
+from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.legal import unmask
 from dovetail.protocol.messages import Spec
 
@@ -31,6 +32,21 @@ SPACES: list[spaces.Space] = [
     spaces.Text(4, charset=""),
     spaces.Tuple([spaces.Discrete(2), spaces.Text(4)]),
     spaces.Dict({"board": spaces.Box([2, 3], 0, 2, "int8"), "phase": spaces.Discrete(2)}),
+]
+
+
+def long(element: spaces.Space) -> spaces.Space:
+    return spaces.Sequence(element, 10_000, 10_000)
+
+
+LARGE: list[spaces.Space] = [
+    spaces.Box([2**40], 0, 1),
+    spaces.Box([2**40, 0], 0, 1),
+    spaces.MultiBinary([2**62, 2]),
+    spaces.Text(2**62, 2**62),
+    long(long(spaces.Discrete(2))),
+    spaces.Tuple([long(spaces.Discrete(2))] * 1000),
+    spaces.Dict({"a": spaces.Sequence(spaces.Tuple([]), 2**62, 2**62)}),
 ]
 
 
@@ -58,6 +74,17 @@ def test_legal_actions_are_equally_frequent() -> None:
 
 def test_the_chi_square_notices_a_bias() -> None:
     assert not even(Counter({0: 4_300, 1: 4_000, 2: 4_000, 3: 4_000, 4: 3_700}), 5)
+
+
+@pytest.mark.parametrize("space", LARGE, ids=lambda space: type(space).__name__)
+def test_members_that_fit_into_no_message_are_not_drawn(space: spaces.Space) -> None:
+    with pytest.raises(DovetailError, match="cannot be drawn from"):
+        sample(space, random.Random(1))
+
+
+def test_lengths_without_an_end_are_drawn_short() -> None:
+    assert len(sample(spaces.Text(2**62, 3), random.Random(1))) <= 102
+    assert len(sample(spaces.Sequence(spaces.Discrete(2), 2**62), random.Random(1))) <= 99
 
 
 def test_without_a_list_it_samples_the_space_of_its_own_seat() -> None:

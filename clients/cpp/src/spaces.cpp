@@ -13,16 +13,72 @@ namespace {
 
 using Shape = std::vector<std::int64_t>;
 
-/// Throws Error if an array is too large to be drawn number by number; returns how many numbers it has.
+/// Elements of the largest value that is drawn; more do not fit into a message.
+constexpr double kLargest = 1 << 20;
+
+/// How much longer than necessary a text or sequence is at most.
+constexpr std::int64_t kSpread = 16;
+
+// -- how many elements a value that is drawn has at most; as a double, since it may be any number ----------
+
+double weight(const Space& space);
+
+/// Those of an array, or its empty rows; infinitely many if it has too many dimensions.
+double weight(const Shape& shape) {
+    double size = shape.size() > 32 ? std::numeric_limits<double>::infinity() : 1;
+    for (const std::int64_t length : shape) size *= static_cast<double>(std::max<std::int64_t>(length, 1));
+    return size;
+}
+
+double longest(std::int64_t least, std::int64_t most) {
+    return std::min(static_cast<double>(most), static_cast<double>(least) + static_cast<double>(kSpread));
+}
+
+double weight(const spaces::Discrete&) {
+    return 1;
+}
+
+double weight(const spaces::Box& space) {
+    return weight(space.shape);
+}
+
+double weight(const spaces::MultiDiscrete& space) {
+    return static_cast<double>(space.nvec.size());
+}
+
+double weight(const spaces::MultiBinary& space) {
+    return weight(space.shape);
+}
+
+double weight(const spaces::Text& space) {
+    return 1 + longest(space.min_length, space.max_length);
+}
+
+double weight(const spaces::Tuple& space) {
+    double size = 1;
+    for (const Space& each : space.spaces) size += weight(each);
+    return size;
+}
+
+double weight(const spaces::Sequence& space) {
+    return 1 + longest(space.min_length, space.max_length) * weight(*space.element);
+}
+
+double weight(const spaces::Dict& space) {
+    double size = 1;
+    for (const auto& each : space.spaces) size += weight(each.second);
+    return size;
+}
+
+double weight(const Space& space) {
+    return std::visit([](const auto& each) { return weight(each); }, space.held());
+}
+
+/// How many numbers an array has.
 std::size_t size_of(const Shape& shape) {
-    std::int64_t bound = 1, size = 1;
-    for (const std::int64_t length : shape) {
-        if (length < 0 || length > 10'000'000 / bound || shape.size() > 32)
-            throw Error("an array too large to be drawn");
-        bound *= std::max<std::int64_t>(length, 1);
-        size *= length;
-    }
-    return static_cast<std::size_t>(size);
+    std::size_t size = 1;
+    for (const std::int64_t length : shape) size *= static_cast<std::size_t>(std::max<std::int64_t>(length, 0));
+    return size;
 }
 
 /// Appends the numbers of nested lists of a shape; returns false if they have another.
@@ -93,7 +149,6 @@ Value sample(const spaces::MultiDiscrete& space, Random& random) {
 }
 
 Value sample(const spaces::MultiBinary& space, Random& random) {
-    size_of(space.shape);  // throws
     auto make = [&]() -> Value { return random.below(2); };
     return nested(space.shape, 0, make);
 }
@@ -105,7 +160,7 @@ Value sample(const spaces::Text& space, Random& random) {
         throw Error("a Text space that contains nothing");
     }
     // Not longer than need be: a space may allow texts of any length.
-    const std::int64_t spread = std::min<std::int64_t>(space.max_length - space.min_length, 16);
+    const std::int64_t spread = std::min<std::int64_t>(space.max_length - space.min_length, kSpread);
     std::int64_t left = from.empty() ? 0 : space.min_length;
     if (!from.empty())
         left += static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(spread) + 1));
@@ -123,7 +178,7 @@ Value sample(const spaces::Tuple& space, Random& random) {
 Value sample(const spaces::Sequence& space, Random& random) {
     if (space.min_length > space.max_length) throw Error("a Sequence space that contains nothing");
     // Not longer than necessary: a space may allow sequences of any length.
-    const std::int64_t spread = std::min<std::int64_t>(space.max_length - space.min_length, 16);
+    const std::int64_t spread = std::min<std::int64_t>(space.max_length - space.min_length, kSpread);
     std::int64_t left =
         space.min_length + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(spread) + 1));
     List out;
@@ -322,6 +377,7 @@ Value Space::value() const {
 }
 
 Value Space::sample(Random& random) const {
+    if (weight(*this) > kLargest) throw Error("a space whose values are too large to be drawn");
     return std::visit([&](const auto& space) { return dovetail::sample(space, random); }, held_);
 }
 

@@ -69,6 +69,10 @@ TEST_CASE("what is drawn from a space is in it") {
     const std::int64_t huge = std::int64_t{1} << 33;
     CHECK_THROWS_AS(Space(spaces::Box{{huge, huge}, Value(0), Value(1)}).sample(random), Error);
     CHECK_THROWS_AS(Space(spaces::MultiBinary{{huge, 0}}).sample(random), Error);
+    CHECK_THROWS_AS(Space(spaces::Text{huge, huge}).sample(random), Error);
+    const Space bits = spaces::Sequence{Space(spaces::Discrete{2}), 10'000, 10'000};
+    CHECK_THROWS_AS(Space(spaces::Sequence{bits, 10'000, 10'000}).sample(random), Error);
+    CHECK_THROWS_AS(Space(spaces::Tuple{std::vector<Space>(1000, bits)}).sample(random), Error);
 }
 
 TEST_CASE("a space that the contract does not know is refused") {

@@ -4,7 +4,7 @@ use crate::error::ProtocolError;
 use crate::field::{reread, Field};
 pub use crate::generated::spaces::*;
 use crate::random::Random;
-use crate::tensor::{Dtype, Tensor};
+use crate::tensor::{Dtype, Tensor, MAX_DIMENSIONS};
 use crate::value::Value;
 use crate::wire::Reader;
 
@@ -120,20 +120,42 @@ impl Space {
     /// Unbounded numbers are drawn from -1 to 1 beyond the bound that they have.  A value
     /// too large for any message becomes nil.
     pub fn sample(&self, random: &mut Random) -> Value {
+        if self.size() > LARGEST {
+            return Value::Nil;
+        }
+        self.draw(random)
+    }
+
+    /// How many elements a value that is drawn has at most; a float, since it may be any number.
+    fn size(&self) -> f64 {
+        let sum = |sizes: f64| 1.0 + sizes;
+        match self {
+            Space::Discrete(_) => 1.0,
+            Space::Box(space) => size_of(&space.shape),
+            Space::MultiDiscrete(space) => space.nvec.len() as f64,
+            Space::MultiBinary(space) => size_of(&space.shape),
+            Space::Text(space) => sum(longest(space.min_length, space.max_length)),
+            Space::Tuple(space) => sum(space.spaces.iter().map(Space::size).sum()),
+            Space::Sequence(space) => {
+                sum(longest(space.min_length, space.max_length) * space.element.size())
+            }
+            Space::Dict(space) => sum(space.spaces.values().map(Space::size).sum()),
+        }
+    }
+
+    fn draw(&self, random: &mut Random) -> Value {
         match self {
             Space::Discrete(space) => {
                 let more = random.below(space.n.max(1));
                 Value::Int(space.start.saturating_add_unsigned(more))
             }
-            Space::Box(space) => space.sample(random),
+            Space::Box(space) => space.draw(random),
             Space::MultiDiscrete(space) => {
                 let draw = |n: &u64| Value::Int(random.below((*n).max(1)) as i64);
                 Value::Array(space.nvec.iter().map(draw).collect())
             }
             Space::MultiBinary(space) => {
-                let Some(count) = count_of(&space.shape) else {
-                    return Value::Nil;
-                };
+                let count: usize = space.shape.iter().product();
                 let bits: Vec<u8> = (0..count).map(|_| random.below(2) as u8).collect();
                 Tensor::new(&space.shape, &bits).map_or(Value::Nil, Value::Tensor)
             }
@@ -142,35 +164,33 @@ impl Space {
                     Some(set) => set.chars().collect(),
                     None => ('a'..='z').collect(),
                 };
-                let least = space.min_length;
-                if set.is_empty() || least > LARGEST as u64 {
+                if set.is_empty() {
                     return Value::Text(String::new());
                 }
-                let more = space.max_length.saturating_sub(least).min(16);
-                let length = least + random.below(more + 1);
+                let more = space
+                    .max_length
+                    .saturating_sub(space.min_length)
+                    .min(SPREAD);
+                let length = space.min_length + random.below(more + 1);
                 let draw = |_| set[random.below(set.len() as u64) as usize];
                 Value::Text((0..length).map(draw).collect())
             }
-            Space::Tuple(space) => Value::Array(
-                space
-                    .spaces
-                    .iter()
-                    .map(|each| each.sample(random))
-                    .collect(),
-            ),
+            Space::Tuple(space) => {
+                Value::Array(space.spaces.iter().map(|each| each.draw(random)).collect())
+            }
             Space::Sequence(space) => {
-                let more = space.max_length.saturating_sub(space.min_length).min(16);
+                let more = space
+                    .max_length
+                    .saturating_sub(space.min_length)
+                    .min(SPREAD);
                 let length = space.min_length + random.below(more + 1);
-                if length > LARGEST as u64 {
-                    return Value::Nil;
-                }
-                Value::Array((0..length).map(|_| space.element.sample(random)).collect())
+                Value::Array((0..length).map(|_| space.element.draw(random)).collect())
             }
             Space::Dict(space) => Value::Map(
                 space
                     .spaces
                     .iter()
-                    .map(|(key, each)| (key.clone(), each.sample(random)))
+                    .map(|(key, each)| (key.clone(), each.draw(random)))
                     .collect(),
             ),
         }
@@ -366,11 +386,10 @@ impl Box {
             })
     }
 
-    fn sample(&self, random: &mut Random) -> Value {
+    fn draw(&self, random: &mut Random) -> Value {
         let dtype = Dtype::from_name(&self.dtype).unwrap_or(Dtype::Float32);
-        let bounds = count_of(&self.shape)
-            .and_then(|count| Some((self.low.each(count)?, self.high.each(count)?)));
-        let Some((low, high)) = bounds else {
+        let count = self.shape.iter().product();
+        let (Some(low), Some(high)) = (self.low.each(count), self.high.each(count)) else {
             return Value::Nil;
         };
         let mut draw = |low: f64, high: f64| {
@@ -397,13 +416,23 @@ impl Box {
     }
 }
 
-/// Elements of the largest array that is drawn; more do not fit into a frame.
-const LARGEST: usize = 1 << 24;
+/// Elements of the largest value that is drawn; more do not fit into a message.
+const LARGEST: f64 = (1 << 20) as f64;
 
-/// How many elements an array of a shape has, if it is not too large.
-fn count_of(shape: &[usize]) -> Option<usize> {
-    let count = |count: usize, length: &usize| count.checked_mul(*length);
-    shape.iter().try_fold(1, count).filter(|n| *n <= LARGEST)
+/// How much longer than necessary a text or sequence is at most.
+const SPREAD: u64 = 16;
+
+/// How many elements, or empty rows, an array has; infinitely many if it has too many dimensions.
+fn size_of(shape: &[usize]) -> f64 {
+    if shape.len() > MAX_DIMENSIONS {
+        return f64::INFINITY;
+    }
+    shape.iter().map(|length| (*length).max(1) as f64).product()
+}
+
+/// How long a text or sequence is at most.
+fn longest(least: u64, most: u64) -> f64 {
+    least.saturating_add(most.saturating_sub(least).min(SPREAD)) as f64
 }
 
 /// The least and the greatest integer that a dtype can hold; nothing if it is one of floats.
@@ -539,9 +568,34 @@ mod tests {
     fn what_is_too_large_is_not_drawn() {
         let mut random = Random::new(1);
         let shape = vec![usize::MAX, 2];
+        let long = |element: Space| {
+            Space::Sequence(Sequence {
+                element: std::boxed::Box::new(element),
+                max_length: 10_000,
+                min_length: 10_000,
+                ..Sequence::default()
+            })
+        };
         let spaces = [
             Space::array(&shape, 0, 1, Dtype::Uint8),
             Space::array(&[1 << 40], 0, 1, Dtype::Uint8),
+            Space::array(&[1 << 40, 0], 0, 1, Dtype::Uint8),
+            Space::array(&[1; 10_000], 0, 1, Dtype::Uint8),
+            long(long(Space::discrete(2))),
+            Space::Tuple(Tuple {
+                spaces: vec![long(Space::discrete(2)); 1000],
+                ..Tuple::default()
+            }),
+            Space::Text(Text {
+                max_length: u64::MAX,
+                min_length: u64::MAX,
+                ..Text::default()
+            }),
+            Space::Sequence(Sequence {
+                max_length: u64::MAX,
+                min_length: u64::MAX,
+                ..Sequence::default()
+            }),
             Space::MultiBinary(MultiBinary {
                 shape,
                 ..MultiBinary::default()
@@ -550,18 +604,6 @@ mod tests {
         for space in spaces {
             assert_eq!(space.sample(&mut random), Value::Nil);
         }
-        let text = Text {
-            max_length: u64::MAX,
-            min_length: u64::MAX,
-            ..Text::default()
-        };
-        assert_eq!(Space::Text(text).sample(&mut random), "".into());
-        let sequence = Space::Sequence(Sequence {
-            max_length: u64::MAX,
-            min_length: u64::MAX,
-            ..Sequence::default()
-        });
-        assert_eq!(sequence.sample(&mut random), Value::Nil);
         let start = i64::MAX;
         let discrete = Discrete {
             n: 9,

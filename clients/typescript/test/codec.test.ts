@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decode as decodeElsewhere } from "@msgpack/msgpack";
 import {
+  DovetailError,
   Extension,
   Random,
   Tensor,
@@ -155,6 +156,19 @@ test("no key reaches the prototype", () => {
 test("seeds are derived as SPEC.md says", () => {
   assert.equal(derive(1, "episode", 0), 4384949654484100906n);
   assert.equal(derive(7, "seat", 1), 2741667346559110548n);
+});
+
+test("values that fit into no message are not drawn", () => {
+  const bits = sequence(discrete(2), 10_000, 10_000);
+  const spaces: Space[] = [
+    box([2 ** 40], 0, 1),
+    multiBinary([2 ** 40, 0]),
+    textSpace(2 ** 50, 2 ** 50),
+    sequence(bits, 10_000, 10_000),
+    tuple(...new Array<Space>(1000).fill(bits)),
+  ];
+  for (const space of spaces) assert.throws(() => sample(space, new Random(1)), DovetailError);
+  assert.ok((sample(textSpace(2 ** 50, 3), new Random(1)) as string).length <= 102);
 });
 
 test("what is sampled is in the space", () => {

@@ -6,6 +6,7 @@
 import { LIMITS } from "./codec.js";
 import { readFrame } from "./decode.js";
 import { encode } from "./encode.js";
+import { DovetailError } from "./errors.js";
 import * as m from "./messages.js";
 import type { Space } from "./messages.js";
 import type { Random } from "./random.js";
@@ -52,8 +53,48 @@ export function spaceOf(value: unknown): Space {
   return readFrame(encode(value), m.Space, LIMITS);
 }
 
-/** Return a random value of a space; floats of a `Box` without a bound are within 1000 of the other, or of 0. */
+/** Elements of the largest value that is drawn; more do not fit into a message. */
+const LARGEST = 2 ** 20;
+
+/** How much longer than necessary a text or sequence is at most. */
+const SPREAD = 99;
+
+/**
+ * Return a random value of a space; floats of a `Box` without a bound are within 1000 of the other, or of 0.
+ * @throws DovetailError: its values are too large
+ */
 export function sample(space: Space, random: Random): unknown {
+  if (size(space) > LARGEST) throw new DovetailError(`values of over ${LARGEST} elements cannot be drawn`);
+  return draw(space, random);
+}
+
+/** Return how many elements a value that is drawn has at most. */
+function size(space: Space): number {
+  const sum = (spaces: readonly Space[]) => spaces.reduce((all, each) => all + size(each), 1);
+  switch (space.space) {
+    case "Discrete":
+      return 1;
+    case "Box":
+    case "MultiBinary":
+      return space.shape.reduce((product, side) => product * Math.max(side, 1), 1);
+    case "MultiDiscrete":
+      return space.nvec.length;
+    case "Text":
+      return 1 + longest(space);
+    case "Tuple":
+      return sum(space.spaces);
+    case "Sequence":
+      return 1 + longest(space) * size(space.element);
+    case "Dict":
+      return sum(Object.values(space.spaces));
+  }
+}
+
+function longest({ min_length, max_length }: m.Text | m.Sequence): number {
+  return Math.min(max_length, min_length + SPREAD);
+}
+
+function draw(space: Space, random: Random): unknown {
   switch (space.space) {
     case "Discrete":
       return int(BigInt(space.start) + BigInt(random.below(Number(space.n))));
@@ -75,18 +116,16 @@ export function sample(space: Space, random: Random): unknown {
       return Array.from({ length }, () => random.choice(characters)).join("");
     }
     case "Tuple":
-      return space.spaces.map((each) => sample(each, random));
+      return space.spaces.map((each) => draw(each, random));
     case "Sequence":
-      return Array.from({ length: lengthOf(space, random) }, () => sample(space.element, random));
+      return Array.from({ length: lengthOf(space, random) }, () => draw(space.element, random));
     case "Dict":
-      return Object.fromEntries(
-        Object.entries(space.spaces).map(([key, each]) => [key, sample(each, random)]),
-      );
+      return Object.fromEntries(Object.entries(space.spaces).map(([key, each]) => [key, draw(each, random)]));
   }
 }
 
-function lengthOf({ min_length, max_length }: m.Text | m.Sequence, random: Random): number {
-  return min_length + random.below(max_length - min_length + 1);
+function lengthOf(space: m.Text | m.Sequence, random: Random): number {
+  return space.min_length + random.below(longest(space) - space.min_length + 1);
 }
 
 function sampleBox({ shape, dtype, low, high }: m.Box, random: Random): Tensor {

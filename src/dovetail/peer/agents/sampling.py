@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import (
     Box,
     Dict,
@@ -23,6 +24,10 @@ from dovetail.protocol.spaces import (
 )
 
 T = TypeVar("T")
+MOST = 1 << 20
+"""Maximum elements of a member that is drawn: more do not fit into a message."""
+SPREAD = 99
+"""How much longer than necessary a text or sequence is at most."""
 _CHARACTERS = string.ascii_letters + string.digits
 
 
@@ -32,7 +37,46 @@ def sample(space: Space, rng: random.Random) -> Any:
     Finite sets and bounded intervals are drawn uniformly.  As in Gymnasium a real number
     without bounds is drawn from the normal distribution, and one with a single bound lies an
     exponentially distributed distance from it.
+
+    Raises:
+        DovetailError: the members are too large. An environment, which may be anyone's, says how
+            large they are.
     """
+    if _size(space) > MOST:
+        raise DovetailError(
+            f"an action space whose members have over {MOST:,} elements cannot be drawn from; "
+            "make it smaller, or send legal actions"
+        )
+    return _draw(space, rng)
+
+
+def _size(space: Space) -> int:
+    """Return how many elements a member that is drawn has at most, or any number over ``MOST``."""
+    size = 1
+    match space:
+        case Box() | MultiBinary():
+            for length in space.shape:
+                size *= max(length, 1)
+                if size > MOST:
+                    break
+        case MultiDiscrete():
+            size = len(space.nvec)
+        case Text():
+            size += _longest(space)
+        case Tuple():
+            size += sum(map(_size, space.spaces))
+        case Dict():
+            size += sum(map(_size, space.spaces.values()))
+        case Sequence():
+            size += _longest(space) * _size(space.element)
+    return size
+
+
+def _longest(space: Text | Sequence) -> int:
+    return min(space.max_length, space.min_length + SPREAD)
+
+
+def _draw(space: Space, rng: random.Random) -> Any:
     match space:
         case Discrete():
             return space.start + rng.randrange(space.n)
@@ -45,15 +89,15 @@ def sample(space: Space, rng: random.Random) -> Any:
             return np.array([rng.getrandbits(1) for _ in range(size)], np.int8).reshape(space.shape)
         case Text():
             characters = _CHARACTERS if space.charset is None else space.charset
-            length = rng.randint(space.min_length, space.max_length) if characters else 0
+            length = rng.randint(space.min_length, _longest(space)) if characters else 0
             return "".join(rng.choice(characters) for _ in range(length))
         case Tuple():
-            return [sample(part, rng) for part in space.spaces]
+            return [_draw(part, rng) for part in space.spaces]
         case Dict():
-            return {key: sample(part, rng) for key, part in space.spaces.items()}
+            return {key: _draw(part, rng) for key, part in space.spaces.items()}
         case Sequence():
-            length = rng.randint(space.min_length, space.max_length)
-            return [sample(space.element, rng) for _ in range(length)]
+            length = rng.randint(space.min_length, _longest(space))
+            return [_draw(space.element, rng) for _ in range(length)]
 
 
 def _box(space: Box, rng: random.Random) -> Any:

@@ -1,6 +1,7 @@
 package dev.dovetail;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -9,6 +10,10 @@ import java.util.stream.Stream;
 
 /** Draws values of spaces, and says which they have. */
 public final class Spaces {
+    /** Elements of the largest value that is drawn; more do not fit into a message. */
+    private static final double LARGEST = 1 << 20;
+    /** How much longer than necessary a text or sequence is at most. */
+    private static final int SPREAD = 16;
     private static final String LETTERS = "abcdefghijklmnopqrstuvwxyz";
 
     private Spaces() {}
@@ -19,9 +24,46 @@ public final class Spaces {
      * @param space the space
      * @param random where from
      * @return a value, in the form in which it travels
-     * @throws DovetailException if the space contains nothing
+     * @throws DovetailException if the space contains nothing, or its values are too large
      */
     public static Object sample(Space space, RandomGenerator random) {
+        if (size(space) > LARGEST) {
+            throw new DovetailException("values of over " + (long) LARGEST + " elements cannot be drawn");
+        }
+        return draw(space, random);
+    }
+
+    /** How many elements a value that is drawn has at most; a double, since it may be any number. */
+    private static double size(Space space) {
+        if (space instanceof Space.Box box) {
+            return size(box.shape());
+        } else if (space instanceof Space.MultiDiscrete discrete) {
+            return discrete.nvec().length;
+        } else if (space instanceof Space.MultiBinary binary) {
+            return size(binary.shape());
+        } else if (space instanceof Space.Text text) {
+            return 1 + longest(text.minLength(), text.maxLength());
+        } else if (space instanceof Space.Tuple tuple) {
+            return 1 + tuple.spaces().stream().mapToDouble(Spaces::size).sum();
+        } else if (space instanceof Space.Sequence sequence) {
+            return 1 + longest(sequence.minLength(), sequence.maxLength()) * size(sequence.element());
+        } else if (space instanceof Space.Dict dict) {
+            return 1 + dict.spaces().values().stream().mapToDouble(Spaces::size).sum();
+        }
+        return 1;
+    }
+
+    /** How many elements, or empty rows, an array has; infinitely many if it has too many dimensions. */
+    private static double size(long[] shape) {
+        return shape.length > 32 ? Double.POSITIVE_INFINITY
+                : Arrays.stream(shape).mapToDouble(length -> Math.max(length, 1)).reduce(1, (a, b) -> a * b);
+    }
+
+    private static double longest(long least, long most) {
+        return (double) least + Math.max(0, Math.min(most - least, SPREAD));
+    }
+
+    private static Object draw(Space space, RandomGenerator random) {
         if (space instanceof Space.Discrete discrete) {
             return discrete.start() + random.nextLong(discrete.n());
         } else if (space instanceof Space.Box box) {
@@ -37,13 +79,13 @@ public final class Spaces {
         } else if (space instanceof Space.Text text) {
             return text(text, random);
         } else if (space instanceof Space.Tuple tuple) {
-            return tuple.spaces().stream().map(each -> sample(each, random)).toList();
+            return tuple.spaces().stream().map(each -> draw(each, random)).toList();
         } else if (space instanceof Space.Sequence sequence) {
             long length = length(sequence.minLength(), sequence.maxLength(), random);
-            return Stream.generate(() -> sample(sequence.element(), random)).limit(length).toList();
+            return Stream.generate(() -> draw(sequence.element(), random)).limit(length).toList();
         } else if (space instanceof Space.Dict dict) {
             Map<String, Object> values = new LinkedHashMap<>();
-            dict.spaces().forEach((key, each) -> values.put(key, sample(each, random)));
+            dict.spaces().forEach((key, each) -> values.put(key, draw(each, random)));
             return values;
         }
         throw new DovetailException("this library draws nothing from a " + space.getClass().getSimpleName());
@@ -62,7 +104,7 @@ public final class Spaces {
 
     /** Draws a length, not much above the least. */
     private static long length(long least, long most, RandomGenerator random) {
-        return least + random.nextLong(Math.max(1, Math.min(most - least, 16) + 1));
+        return least + random.nextLong(Math.max(1, Math.min(most - least, SPREAD) + 1));
     }
 
     private static String text(Space.Text space, RandomGenerator random) {

@@ -8,11 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.math.BigInteger;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
@@ -113,6 +115,22 @@ class ValuesTest {
         for (Space empty : List.of(
                 box.withDtype("int7"), box.withLow(List.of(1L)), box.withLow(0.2).withHigh(0.8), box.withLow("x"))) {
             assertThrows(DovetailException.class, () -> Spaces.sample(empty, random));
+        }
+    }
+
+    @Test
+    void valuesThatFitIntoNoMessageAreNotDrawn() {
+        Space bits = Space.Sequence.of(Space.Discrete.of(2), 10_000).withMinLength(10_000);
+        long huge = 1L << 62;
+        for (Space large : List.of(
+                Space.Box.of(1L << 40),
+                Space.Box.of(1L << 40, 0),
+                Space.Box.of(LongStream.generate(() -> 1).limit(10_000).toArray()),
+                Space.MultiBinary.of(huge, 2),
+                Space.Text.of(huge).withMinLength(huge),
+                Space.Sequence.of(bits, 10_000).withMinLength(10_000),
+                Space.Tuple.of(Collections.nCopies(1000, bits)))) {
+            assertThrows(DovetailException.class, () -> Spaces.sample(large, random), large::toString);
         }
     }
 
