@@ -5,6 +5,10 @@ import (
 	"math"
 )
 
+// deepest is how many levels of nesting are read at the most, whatever the limits, and encoded, so that a value that
+// contains itself fails in peace: each takes some of the stack.
+const deepest = 500
+
 // check walks over a frame without building anything, and accepts it if it is exactly one well-formed
 // MessagePack value within the limits. Whatever reads the frame afterwards may rely on its structure.
 func (l Limits) check(frame []byte) *ProtocolError {
@@ -12,6 +16,7 @@ func (l Limits) check(frame []byte) *ProtocolError {
 	if size > l.Frame {
 		return protocolErrorf(CodeLimit, "frame of %d bytes; at most %d are read", size, l.Frame)
 	}
+	depth := min(l.Depth, deepest)
 	var small [40]int
 	left := append(small[:0], 1) // values to come in each open container, outermost first
 	pos, elements := 0, 0
@@ -51,8 +56,8 @@ func (l Limits) check(frame []byte) *ProtocolError {
 			return protocolErrorf(CodeMalformed, "%d values announced with %d bytes to come", count, size-pos)
 		}
 		left = append(left, count)
-		if len(left)-1 > l.Depth {
-			return protocolErrorf(CodeLimit, "nested deeper than %d", l.Depth)
+		if len(left)-1 > depth {
+			return protocolErrorf(CodeLimit, "nested deeper than %d", depth)
 		}
 	}
 	if pos != size {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"reflect"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/tinylib/msgp/msgp"
@@ -232,6 +233,9 @@ func (t *Tensor) check() error {
 	}
 	if count != uint64(len(t.Data)) {
 		return protocolErrorf(CodeMalformed, "tensor %s%v with %d bytes of data", t.DType, t.Shape, len(t.Data))
+	}
+	if t.DType == Bool && slices.ContainsFunc(t.Data, func(b byte) bool { return b > 1 }) {
+		return protocolErrorf(CodeMalformed, "tensor bool with a byte other than 0 and 1")
 	}
 	return nil
 }

@@ -113,8 +113,6 @@ func AppendValue(out []byte, value any) ([]byte, error) { return appendValue(out
 // EncodeValue returns the encoding of a value.
 func EncodeValue(value any) ([]byte, error) { return appendValue(nil, value, 0) }
 
-const deepest = 256 // of what is encoded, so that a value that contains itself fails in peace
-
 func appendValue(out []byte, value any, depth int) ([]byte, error) {
 	if depth > deepest {
 		return nil, fmt.Errorf("a value nested deeper than %d cannot travel", deepest)

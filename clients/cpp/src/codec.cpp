@@ -1,5 +1,6 @@
 #include "dovetail/codec.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include "coding.hpp"
@@ -7,6 +8,9 @@
 namespace dovetail::codec {
 
 namespace {
+
+/// Levels of nesting that are read at the most, whatever the limits: each takes some of the stack.
+constexpr std::int64_t kDeepest = 500;
 
 /// A position in bytes that are walked through without building any value.
 class Walk {
@@ -158,6 +162,7 @@ void check(std::string_view frame, const Limits& limits) {
         throw ProtocolError(Code::limit, "a frame of " + std::to_string(frame.size()) + " bytes; at most " +
                                              std::to_string(limits.frame) + " are read");
     }
+    const std::int64_t depth = std::min(limits.depth, kDeepest);
     Walk walk(frame);
     std::int64_t elements = 0;
     std::vector<std::int64_t> open{1};  // values still to come in each open container, outermost first
@@ -178,8 +183,8 @@ void check(std::string_view frame, const Limits& limits) {
             malformed(std::to_string(entries) + " values are announced and not there");
         }
         open.push_back(entries);
-        if (static_cast<std::int64_t>(open.size()) - 1 > limits.depth) {
-            throw ProtocolError(Code::limit, "nested deeper than " + std::to_string(limits.depth));
+        if (static_cast<std::int64_t>(open.size()) - 1 > depth) {
+            throw ProtocolError(Code::limit, "nested deeper than " + std::to_string(depth));
         }
     }
     if (walk.left() != 0) malformed("a frame continues after its value");

@@ -124,7 +124,7 @@ impl Tensor {
     /// A tensor of little-endian bytes.
     ///
     /// # Errors
-    /// The number of bytes is not that of the shape.
+    /// The number of bytes is not that of the shape, or one of a `bool` is neither 0 nor 1.
     pub fn from_bytes(dtype: Dtype, shape: &[usize], data: Vec<u8>) -> Result<Self, ProtocolError> {
         if shape.len() > MAX_DIMENSIONS {
             return Err(ProtocolError::malformed(format!(
@@ -145,6 +145,11 @@ impl Tensor {
                 dtype.name(),
                 data.len()
             )));
+        }
+        if dtype == Dtype::Bool && data.iter().any(|byte| *byte > 1) {
+            return Err(ProtocolError::malformed(
+                "tensor bool with a byte other than 0 and 1",
+            ));
         }
         Ok(Self {
             dtype,

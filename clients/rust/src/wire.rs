@@ -8,6 +8,9 @@ use crate::messages::Limits;
 
 type Result<T> = std::result::Result<T, ProtocolError>;
 
+/// Levels of nesting that are read at the most, whatever the limits: each takes some of the stack.
+const DEEPEST: u64 = 500;
+
 /// Accepts a frame if it is exactly one MessagePack value within the limits.
 ///
 /// Nothing is decoded and nothing but its nesting takes memory, so a length that is announced
@@ -20,6 +23,7 @@ pub fn check(frame: &[u8], limits: &Limits) -> Result<()> {
             limits.frame
         )));
     }
+    let depth = limits.depth.min(DEEPEST);
     let mut reader = Reader::new(frame);
     let mut elements: u64 = 0;
     // Values still to come in the innermost open container, and in those around it.
@@ -63,11 +67,8 @@ pub fn check(frame: &[u8], limits: &Limits) -> Result<()> {
             )));
         }
         outer.push(left);
-        if outer.len() as u64 > limits.depth {
-            return Err(ProtocolError::limit(format!(
-                "nested deeper than {}",
-                limits.depth
-            )));
+        if outer.len() as u64 > depth {
+            return Err(ProtocolError::limit(format!("nested deeper than {depth}")));
         }
         left = count;
     }

@@ -111,6 +111,18 @@ fn messages_are_read_and_written_without_loss() {
     }
 }
 
+/// Those of a receiver, or the default.
+fn limits(vector: &Json) -> Limits {
+    let of = |key| vector["limits"][key].as_u64();
+    let usual = Limits::default();
+    Limits {
+        frame: of("frame").unwrap_or(usual.frame),
+        depth: of("depth").unwrap_or(usual.depth),
+        elements: of("elements").unwrap_or(usual.elements),
+        ..usual
+    }
+}
+
 fn code<I: Incoming>(frame: &[u8], limits: &Limits) -> Option<&'static str> {
     read::<I>(frame, limits)
         .1
@@ -126,7 +138,7 @@ fn malformed_frames_get_the_right_code() {
     let mut held = 0;
     for vector in all["malformed"].as_array().unwrap() {
         let frame = unhex(text(vector, "hex")).unwrap();
-        let limits = Limits::default();
+        let limits = limits(vector);
         let found = match text(vector, "receiver") {
             // Those of an environment hold for every peer: no role is in them.
             "environment" => {
@@ -137,6 +149,10 @@ fn malformed_frames_get_the_right_code() {
             }
             "agent" => code::<ToAgent>(&frame, &limits),
             "experiment" | "observer" => code::<ToExperiment>(&frame, &limits),
+            // A value is malformed wherever it is.
+            "broker" if text(vector, "code") == "malformed" => {
+                Value::decode(&frame).err().map(|error| error.code.as_str())
+            }
             _ => continue,
         };
         assert_eq!(found, Some(text(vector, "code")), "{vector}");

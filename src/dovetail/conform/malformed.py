@@ -83,6 +83,18 @@ def malformed() -> Iterator[Malformed]:
     for receiver, role in (("broker", "environment"), ("environment", None)):
         for name, frame, code in everywhere + typed:
             yield Malformed(f"{name}, at the {receiver}", receiver, role, frame, code)
+    yield Malformed(
+        "nested 600 deep, whatever the limits, at the environment",
+        "environment",
+        None,
+        b"\x84"
+        + encode({"type": "message", "id": 1, "match": 5})[1:]
+        + encode("body")
+        + b"\x91" * 600
+        + b"\xc0",
+        "limit",
+        m.Limits(frame=1 << 25, depth=1 << 40, elements=1 << 20),
+    )
     for name, frame, code in everywhere:
         yield Malformed(f"{name}, before hello", "broker", None, frame, code)
     before: list[tuple[str, m.Message | dict[str, Any], Code]] = [
@@ -116,6 +128,7 @@ def malformed() -> Iterator[Malformed]:
         ("of an unknown dtype", _tensor("complex64", [1], b"\x00" * 8)),
         ("of too few bytes", _tensor("int16", [2, 2], b"\x00" * 7)),
         ("of too many bytes", _tensor("int8", [2], b"\x00" * 3)),
+        ("of a bool that is neither 0 nor 1", _tensor("bool", [2], b"\x01\x02")),
         ("of a negative length", _tensor("int8", [-1], b"")),
         ("of an enormous shape", _tensor("int8", [2**62, 2**62], b"")),
         ("of an enormous shape without elements", _tensor("int8", [0, 2**63], b"")),

@@ -70,8 +70,9 @@ _LOOKED_AT = (dict, list, tuple, *_TIMES)
 """Types of the values that ``check_values`` may refuse."""
 
 
-_DEEPEST = 500
-"""Maximum levels of a value that are checked; frames allow far fewer."""
+DEEPEST = 500
+"""Maximum levels of a value that are read or checked, whatever the limits: each takes some of the
+stack."""
 _HARMLESS = frozenset({int, float, str, bool, bytes, type(None)})
 """The types of most values, which need no check."""
 
@@ -83,7 +84,7 @@ def check_values(value: Any, depth: int = 0) -> None:
         TypeError: a map has a key that is not text (S3.6), or there is a time stamp.
         RecursionError: it is nested too deeply, or in itself; compiled code sets no limit.
     """
-    if depth > _DEEPEST:
+    if depth > DEEPEST:
         raise RecursionError("maximum recursion depth exceeded in a value")
     if isinstance(value, dict):
         for key, each in value.items():
@@ -181,7 +182,8 @@ class Decoder(Generic[T]):
         self.limit(limits or Limits())
 
     def limit(self, limits: Limits) -> None:
-        """Change the limits."""
+        """Change the limits; of the depth no more than ``DEEPEST`` counts."""
+        limits = msgspec.structs.replace(limits, depth=min(limits.depth, DEEPEST))
         self._limits = limits
         # For frames that need no walk; copies, since compiled code reads a struct's field slowly.
         self._size = min(limits.frame, limits.elements, limits_.LONG)

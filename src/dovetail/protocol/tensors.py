@@ -83,4 +83,6 @@ def unpack(data: memoryview | bytes) -> NDArray[Any]:
         raise ValueError(f"tensor with a negative length or more than {DIMENSIONS} dimensions")
     if math.prod(shape) * dtype.itemsize != len(content):
         raise ValueError(f"tensor {name}{shape} with {len(content)} bytes of data")
+    if name == "bool" and bytes(content).translate(None, b"\x00\x01"):
+        raise ValueError("tensor bool with a byte other than 0 and 1")
     return np.ndarray(shape, dtype, content)

@@ -31,10 +31,14 @@ export function readFrame<T>(frame: Uint8Array, reader: () => T, limits: Limits)
   return reader();
 }
 
-const left = new Float64Array(1024);
+/** Levels of nesting that are read at the most, whatever the limits: each takes some of the stack. */
+const DEEPEST = 500;
+
+const left = new Float64Array(DEEPEST + 2);
 
 /** Check that exactly one value within the limits lies between two places; the cursor is behind it then. */
 function walk(start: number, end: number, limits: Limits): void {
+  const depth = Math.min(limits.depth, DEEPEST);
   let elements = 0;
   let open = 0;
   left[0] = 1;
@@ -57,8 +61,8 @@ function walk(start: number, end: number, limits: Limits): void {
       throw new ProtocolError("malformed", `${count} values announced with ${rest} bytes to come`);
     }
     left[++open] = count;
-    if (open > limits.depth || open >= left.length - 1) {
-      throw new ProtocolError("limit", `nested deeper than ${limits.depth}`);
+    if (open > depth) {
+      throw new ProtocolError("limit", `nested deeper than ${depth}`);
     }
   }
 }
@@ -360,6 +364,7 @@ function readTensor(end: number): Tensor {
 function elements(dtype: Dtype, raw: Uint8Array): Numbers {
   const { size, array } = DTYPES[dtype];
   if (raw.length % size) throw new TypeError(`${raw.length} bytes of ${dtype}`);
+  if (dtype === "bool" && raw.some((byte) => byte > 1)) throw new TypeError("a bool other than 0 and 1");
   if (!LITTLE) raw = swapped(raw, size);
   // A typed array must begin at a multiple of its element's size.
   if (raw.byteOffset % size) raw = raw.slice();

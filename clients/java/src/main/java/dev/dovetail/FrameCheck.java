@@ -5,6 +5,9 @@ import dev.dovetail.Message.Limits;
 
 /** Checks frames on their bytes, before anything is decoded, so that a hostile one costs no more than its size. */
 final class FrameCheck {
+    /** Levels of nesting that are read at the most, whatever the limits: each takes some of the stack. */
+    private static final int DEEPEST = 500;
+
     private FrameCheck() {}
 
     /**
@@ -18,9 +21,10 @@ final class FrameCheck {
             throw new ProtocolException(
                     Code.LIMIT, "frame of " + size + " bytes; at most " + limits.frame() + " are read");
         }
+        int depth = (int) Math.min(limits.depth(), DEEPEST);
         // Values still to come in each open container; the outermost is the frame itself. No container
         // can be open without a byte of its own, so the stack needs no more than the frame has bytes.
-        long[] left = new long[(int) Math.min(limits.depth(), size) + 2];
+        long[] left = new long[Math.min(depth, size) + 2];
         left[0] = 1;
         int open = 0;
         long position = 0;
@@ -82,8 +86,8 @@ final class FrameCheck {
                 throw new ProtocolException(
                         Code.MALFORMED, count + " values announced with " + (size - position) + " bytes to come");
             }
-            if (open + 1 > limits.depth()) {
-                throw new ProtocolException(Code.LIMIT, "nested deeper than " + limits.depth());
+            if (open + 1 > depth) {
+                throw new ProtocolException(Code.LIMIT, "nested deeper than " + depth);
             }
             left[++open] = count;
         }

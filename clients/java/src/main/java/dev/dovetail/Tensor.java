@@ -100,6 +100,13 @@ public final class Tensor {
             throw new IllegalArgumentException("tensor " + type.dtype + Arrays.toString(shape) + " with "
                     + data.length + " bytes of data");
         }
+        if (type == Type.BOOL) {
+            for (byte each : data) {
+                if ((each & ~1) != 0) {
+                    throw new IllegalArgumentException("tensor bool with a byte other than 0 and 1");
+                }
+            }
+        }
         this.type = type;
         this.shape = shape;
         this.data = data;
