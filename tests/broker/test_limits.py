@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker.core.core import Settings
@@ -23,7 +24,9 @@ from dovetail.broker.durable.write_ahead_log import Live
 from dovetail.broker.peers import limits
 from dovetail.broker.peers.outbox import Audience, Out, Outbox
 from dovetail.broker.requests import catalogue as catalogue_module
+from dovetail.broker.requests import commands as commands_module
 from dovetail.broker.rules.clocks import FOREVER
+from dovetail.broker.runs.runs import Runs
 from dovetail.broker.shell import watcher_queue as queue_module
 from dovetail.broker.shell.server import Server
 from dovetail.broker.shell.watcher_queue import HELD, LEAST, MAX_DELAY, SHARE, WatcherQueue
@@ -378,6 +381,73 @@ def test_runs_of_an_experiment_share_the_matches() -> None:
     run: Any = m.Run(2, "game", agents=["p0", "p1"])
     table.experiment.says(run)
     table.experiment.hears(m.Error, id=2, code="limit")
+
+
+def waiting_runs(count: int) -> Conversation:
+    """Return a table at which runs wait for the agents, which play in the first."""
+    table = Conversation().opens()
+    for number in range(2, count + 2):
+        table.now += 1.0
+        table.experiment.says(m.Run(number, "game", agents=["p0", "p1"]))
+        found = table.environment.heard.pop()
+        table.environment.says(structs.replace(table.spec, match=found.match))
+    return table
+
+
+def test_an_experiment_may_have_so_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands_module, "RUNS", 3)
+    table = waiting_runs(2)
+    table.experiment.says(m.Run(9, "game", agents=["p0", "p1"]))
+    assert table.experiment.heard.pop().code == "limit"
+    table.experiment.says(m.Cancel(10, run=table.run))
+    table.experiment.says(m.Run(11, "game", agents=["p0", "p1"]))
+    assert table.experiment.heard.pop().id == 11
+
+
+def test_runs_that_wait_for_an_agent_cost_nothing_until_it_is_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = waiting_runs(20)
+    Voice(table, "agent", "q", m.Offer("q", instance=True))
+    table.experiment.heard.clear()
+    table.experiment.says(m.Run(90, "game", agents=["q", "q"]))
+    another = table.experiment.heard.pop().body["run"]
+    advanced: list[int] = []
+    advance = Runs.advance
+
+    def counted(runs: Runs, run: Any, now: float) -> None:
+        advanced.append(run.number)
+        advance(runs, run, now)
+
+    monkeypatch.setattr(Runs, "advance", counted)
+    table.experiment.says(m.Cancel(91, run=another))
+    assert advanced == []
+    table.experiment.says(m.Cancel(92, run=table.run))  # one of those that wait can begin
+    assert len(advanced) == 1
+    assert isinstance(table.environment.heard.pop(), m.EnvironmentStart)
+
+
+def test_the_run_that_an_agent_plays_in_is_sought_once_for_all_that_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = waiting_runs(20)
+    sought = 0
+
+    class Counted(set[int]):
+        def __iter__(self) -> Iterator[int]:
+            nonlocal sought
+            sought += 1
+            return super().__iter__()
+
+    for instance in table.core.instances:
+        instance.runs = Counted(instance.runs)
+    said = []
+    for later in (0.0, 3.0):
+        table.core.runs.report(table.now + later)
+        said = [each.told.waiting for each in table.core.runs if each.told.waiting]
+    assert len(said) == 20
+    assert "plays in run" in said[0]
+    assert sought == 1
 
 
 def test_requests_that_are_not_answered_are_limited() -> None:

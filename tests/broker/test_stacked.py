@@ -271,6 +271,7 @@ def test_nothing_of_a_turn_that_fails_counts(what: str) -> None:
         ({"actions": np.zeros(3)}, "float64 [3]"),
         ({"resigns": [3]}, "beyond 2"),
         ({"faults": [m.Fault(7, "crashed", "x", 0)]}, "slot 7, seat 0, which has no row"),
+        ({"faults": [m.Fault(0, "crashed", "x", 0)] * 4}, "more than an entry for each of 3 rows"),
     ],
 )
 def test_wrong_actions_end_their_batch(columns: dict[str, Any], text: str) -> None:

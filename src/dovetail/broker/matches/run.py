@@ -201,6 +201,12 @@ class RunState:
             return SeatAssignment(player, self.substitutes[player], agent.number)
         return SeatAssignment(player, agent, None)
 
+    @property
+    def ready(self) -> bool:
+        """True if it has an episode to start, and a match to play it in."""
+        going = self.machine.state == "running" and bool(self.schedule)
+        return going and bool(self.idle or self.stacks)
+
     def free(self) -> bool:
         """Return whether all agents that would be seated now can start another episode."""
         return all(self._assigned(player).instance.free() for player in range(len(self.agents)))

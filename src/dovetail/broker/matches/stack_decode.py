@@ -203,6 +203,8 @@ def actions(given: m.Actions, rows: Column, seats: Column) -> ActionColumns:
     if any(not 0 <= row < count for row in resigns):
         raise ProtocolError("invalid", f"`resigns` names a row beyond {count - 1}")
     faults = {}
+    if len(given.faults) > count:
+        raise ProtocolError("invalid", f"`faults` has more than an entry for each of {count} rows")
     for fault in given.faults:
         there = rows == fault.slot
         if fault.seat is not None:

@@ -72,6 +72,8 @@ PASSED = 0.01
 """Units for each entry before that page."""
 MATCH = 1.0
 """Units for each match that a run opens."""
+BESIDE = 0.1
+"""Units for each other run of the experiment that begins one, since each is looked at."""
 LOOKAHEAD = 5.0
 """Units for a refused lookahead; the clock of its decision bounds any other."""
 REPLAYED = 0.25
@@ -92,6 +94,9 @@ UNANSWERED = 4_096
 """Maximum pending requests of a peer to other peers' programs."""
 MATCHES = 4_096
 """Maximum open matches of an experiment's runs."""
+RUNS = 1_024
+"""Maximum runs of an experiment in progress: those that wait for an agent are looked at whenever it
+is free."""
 RUN_SEATS = 1_024
 """Maximum agents of a run: the work of each episode grows with its seats."""
 OPEN_SEATS = 65_536

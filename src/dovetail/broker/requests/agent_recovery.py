@@ -146,7 +146,7 @@ class AgentRecovery(BrokerPart):
             load = m.Load(self._broker.number(), found.number, found.saved)
             self._requests.internal(found.peer, load)
         else:
-            self._runs.advance_all(now)
+            self._runs.wake([found], now)
 
     def _create(self, instance: Instance) -> None:
         made = instance.made
@@ -186,7 +186,7 @@ class AgentRecovery(BrokerPart):
                 self._runs.finish(run, "failed", text, now)
             return
         instance.lost = False
-        self._runs.advance_all(now)
+        self._runs.wake([instance], now)
 
 
 def _remark(run: RunState, text: str) -> None:

@@ -7,7 +7,16 @@ from msgspec import structs
 from dovetail.broker.matches.instances import Instances
 from dovetail.broker.matches.run import RunState, begun, fixed, problem
 from dovetail.broker.peers.holdings import check_room, weight
-from dovetail.broker.peers.limits import MATCH, OPEN_SEATS, RECORDED, RUN_SEATS, overlong, quoted
+from dovetail.broker.peers.limits import (
+    BESIDE,
+    MATCH,
+    OPEN_SEATS,
+    RECORDED,
+    RUN_SEATS,
+    RUNS,
+    overlong,
+    quoted,
+)
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerState
 from dovetail.broker.requests.catalogue import catalogue, unoffered
@@ -69,14 +78,16 @@ class Commands:
         if wrong := problem(asked):
             raise ProtocolError("unknown", wrong)
         own = [run for run in self._runs if run.experiment is peer]
+        if len(own) >= RUNS:
+            text = f"you have {RUNS:,} runs in progress, and may not have more; wait for one"
+            raise ProtocolError("limit", text)
         most = peer.allowance.matches
-        room = most - sum(match.slots or 1 for run in own for match in run.matches.values())
+        opened = [sum(match.slots or 1 for match in run.matches.values()) for run in own]
+        room = most - sum(opened)
         if room <= 0:
             text = f"your runs have {most:,} matches open, and may not have more; wait for a run"
             raise ProtocolError("limit", text)
-        open_seats = sum(
-            (match.slots or 1) * len(run.agents) for run in own for match in run.matches.values()
-        )
+        open_seats = sum(each * len(run.agents) for each, run in zip(opened, own, strict=True))
         room = min(room, (OPEN_SEATS - open_seats) // len(asked.agents))
         if room <= 0:
             text = (
@@ -97,7 +108,7 @@ class Commands:
         run.written = written
         run.size = weight(self._broker, peer)
         matches = min(asked.concurrency, asked.episodes, room)
-        self._broker.charge(peer, MATCH * matches)
+        self._broker.charge(peer, MATCH * matches + BESIDE * len(own))
         self._runs.add(run, matches, now)
         peer.reply(asked.id, {"run": run.number})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Literal
 
@@ -167,11 +167,6 @@ class Runs(BrokerPart):
         elif run.machine.state == "running" and not run.schedule:
             self.finish(run, "finished", "", now)
 
-    def advance_all(self, now: float) -> None:
-        """Advance every run."""
-        for run in list(self):
-            self.advance(run, now)
-
     def on_ended(self, event: Ended, now: float) -> None:
         self.go_on(event.run, event.match, now)
 
@@ -197,11 +192,23 @@ class Runs(BrokerPart):
     def _went_on(self, run: RunState, now: float) -> None:
         """Continue a run after an episode, and other runs that may have waited for its agents."""
         self.advance(run, now)
-        shared = {n for each in run.instances() if each.offer.capacity for n in each.runs}
-        for number in sorted(shared - {run.number}):
-            other = self._runs.get(number)
-            if other is not None:  # it may have ended with one before it
-                self.advance(other, now)
+        self.wake([each for each in run.instances() if each.offer.capacity], now)
+
+    def wake(self, instances: Iterable[Instance], now: float, *, room: bool = False) -> None:
+        """Advance the runs that may have waited for some agents, oldest first.
+
+        Args:
+            instances: the agents; those that are not free wake no one.
+            now: the time.
+            room: True to also advance the runs that wait for room at an environment.
+        """
+        numbers = {number for each in instances if each.free() for number in each.runs}
+        if room:
+            numbers.update(run.number for run in self if run.short)
+        for number in sorted(numbers):
+            run = self._runs.get(number)
+            if run is not None and (run.short or (run.ready and run.free())):
+                self.advance(run, now)
 
     def revive(self, peer: Peer, now: float) -> None:
         """Free a peer's stalled agents to be seated again, since the peer was heard."""
@@ -209,7 +216,7 @@ class Runs(BrokerPart):
         for instance in stalled:
             instance.stalled = False
         if stalled:
-            self.advance_all(now)
+            self.wake(stalled, now)
 
     def finish(
         self,
@@ -257,7 +264,7 @@ class Runs(BrokerPart):
         self._watching.over(run)
         run.experiment.outbox.deliver(replace(done))
         if not self._broker.stopping:
-            self.advance_all(now)
+            self.wake([each for each in run.instances() if each.offer.capacity], now, room=True)
 
     # -- losses ----------------------------------------------------------------------------------
 
@@ -318,8 +325,17 @@ class Runs(BrokerPart):
 
     def report(self, now: float) -> None:
         """Send experiments and watchers the progress of runs, where it has changed."""
+        playing: dict[Instance, RunState | None] = {}
+
+        def first(instance: Instance) -> RunState | None:
+            if instance not in playing:  # once, however many runs wait for it
+                found = (self._runs[number] for number in instance.runs)
+                busy = (run for run in found if run.running)
+                playing[instance] = min(busy, key=lambda run: run.number, default=None)
+            return playing[instance]
+
         for run in self:
-            progress = run.progress(waiting(run, self.of, now))
+            progress = run.progress(waiting(run, first, now))
             if progress != run.told:
                 run.told = progress
                 run.experiment.outbox.tell(progress)

@@ -12,12 +12,12 @@ PATIENCE = 2.0
 """Seconds without an episode after which an experiment is told what its run is waiting for."""
 
 
-def waiting(run: RunState, of: Callable[[Instance], list[RunState]], now: float) -> str:
+def waiting(run: RunState, playing: Callable[[Instance], RunState | None], now: float) -> str:
     """Return a line that says what a run is waiting for; empty if it has not waited long.
 
     Args:
         run: the run, whose ``held`` is updated.
-        of: returns an agent's runs.
+        playing: returns the oldest run in which an agent plays an episode.
         now: the time.
     """
     asked_for = run.permits or not run.rules.stepwise
@@ -30,7 +30,7 @@ def waiting(run: RunState, of: Callable[[Instance], list[RunState]], now: float)
         return ""
     for assignment in run.assignments(run.schedule.first):
         if not assignment.instance.free():
-            return _agent(assignment.instance, run, of)
+            return _agent(assignment.instance, playing)
     if run.short and not run.matches:
         name = quoted(run.asked.environment)
         return f"environment {name} plays as many matches as it can; wait until a run is over"
@@ -39,16 +39,15 @@ def waiting(run: RunState, of: Callable[[Instance], list[RunState]], now: float)
     return ""
 
 
-def _agent(instance: Instance, run: RunState, of: Callable[[Instance], list[RunState]]) -> str:
+def _agent(instance: Instance, playing: Callable[[Instance], RunState | None]) -> str:
     """Return a line that says why an agent cannot be seated."""
     agent = f"agent {instance.number} ({quoted(instance.agent)})"
     if instance.lost:
         return f"{agent} was lost with its program and is not back yet"
     if instance.stalled:
         return f"{agent} left a decision unanswered, and its program is silent"
-    others = [each for each in of(instance) if each is not run and each.running]
-    if others:
-        other = others[0]
+    other = playing(instance)
+    if other is not None:
         where = f"run {other.number} of {quoted(other.experiment.name)}"
         game, left = quoted(other.asked.environment), other.asked.episodes - other.finished
         text = f"{agent} plays in {where} ({game}, {left} episodes left)"
