@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
+import tracemalloc
 import zlib
 from pathlib import Path
 from typing import Any, get_args
@@ -24,12 +25,13 @@ from dovetail.protocol.journal import (
     TITLE,
     TITLE_2,
     EpisodeRecord,
+    NumberRecord,
     StateRecord,
     Written,
     entries,
     read,
 )
-from dovetail.protocol.logfile import MARK_2, Damage, Entry, Framing, new_framing, scan
+from dovetail.protocol.logfile import HIGHEST, MARK_2, Damage, Entry, Framing, new_framing, scan
 from dovetail_games.connect_four import ConnectFour
 
 
@@ -165,6 +167,72 @@ def test_what_is_no_journal_is_left_as_it_was(tmp_path: Path) -> None:
         Journal(path)
     assert foreign.read_bytes() == b"a file of somebody else\n"
     assert sorted(tmp_path.iterdir()) == [foreign, path]
+
+
+@pytest.mark.parametrize("what", ["pipe", "device"])
+def test_what_is_not_a_file_is_refused_before_it_is_read(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "games"
+    if what == "pipe":
+        os.mkfifo(path)
+        keeper = os.open(path, os.O_RDWR)  # else opening it would wait, and this test with it
+    else:
+        path.symlink_to("/dev/zero")
+        keeper = os.open(os.devnull, os.O_RDONLY)
+    try:
+        for read_ in (Journal, lambda each: list(entries(each))):
+            with pytest.raises(DovetailError, match=r"games: Not a regular file$"):
+                read_(path)
+        assert path.is_fifo() or path.is_symlink()
+    finally:
+        os.close(keeper)
+
+
+@pytest.mark.parametrize("start", ["records", "head", "title", "version 2", "version 1", "nothing"])
+def test_a_hole_takes_neither_memory_nor_disk(tmp_path: Path, start: str) -> None:
+    path = tmp_path / "games"
+    play(path)
+    data = path.read_bytes()
+    size = 300 << 20
+    begin = {
+        "records": data,
+        "head": data[: len(TITLE) + 40],
+        "title": TITLE,
+        "version 2": TITLE_2 + MARK_2 + (200 << 20).to_bytes(4, "big") + bytes(8),
+        "version 1": (200 << 20).to_bytes(4, "big") + b"\x81",
+        "nothing": b"",
+    }
+    path.write_bytes(begin[start])
+    os.truncate(path, size)
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(DovetailError):
+            list(entries(path))
+        with contextlib.suppress(DovetailError):
+            Journal(path).close()
+        assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    finally:
+        tracemalloc.stop()
+    assert sum(each.stat().st_blocks for each in tmp_path.iterdir()) * 512 < 1 << 20
+    if start == "records":
+        assert path.read_bytes()[: len(data)] == data
+
+
+@pytest.mark.parametrize("where", ["run", "record", "next"])
+def test_a_journal_whose_numbers_are_used_up_is_not_continued(tmp_path: Path, where: str) -> None:
+    path = tmp_path / "games"
+    play(path, 1)
+    [record] = [each for each in read(path) if isinstance(each, EpisodeRecord)]
+    framed = new_framing(TITLE)
+    number, last = 1, record
+    if where == "run":
+        record.result.run = (1 << 63) - 1
+    elif where == "record":
+        number = HIGHEST
+    else:
+        last = NumberRecord((1 << 63) - 1)  # type: ignore[assignment]
+    path.write_bytes(framed.head + framed.pack(number, codec.encode(last)))
+    with pytest.raises(DovetailError, match="after which too few are left; move it away"):
+        Journal(path)
 
 
 def test_numbers_are_not_used_twice(tmp_path: Path) -> None:

@@ -598,3 +598,27 @@ def test_a_state_belongs_to_the_code_of_every_room() -> None:
     files = {path.relative_to(broker.parent) for path in live_module.sources()}
     assert files >= {path.relative_to(broker.parent) for path in broker.rglob("*.py")}
     assert Path("protocol/states.py") in files
+
+
+def test_the_work_of_another_journal_is_set_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "games"
+    journal = Journal(path)
+    log = Live(journal)
+    log.begin(Core(Settings(), b"secret"), b"secret", 1.0)
+    log.close(discard=False)
+    journal.close()
+    path.replace(tmp_path / "moved")
+    other = Journal(path)
+    assert Live(other).restore(Settings()) is None
+    assert "they belong to another journal" in caplog.text
+    assert not place(path).exists()
+    other.close()
+    (tmp_path / "moved").replace(path)
+    place(path).with_name("games.live.old").replace(place(path))
+    journal = Journal(path)
+    found = Live(journal).restore(Settings())
+    assert found is not None
+    assert found[1] == b"secret"
+    journal.close()

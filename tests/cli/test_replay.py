@@ -14,6 +14,7 @@ from dovetail.broker.durable.journal import Journal
 from dovetail.broker.durable.write_ahead_log import place
 from dovetail.peer import plugins
 from dovetail.peer.agents.agent import RESIGN, Agent, Decision
+from dovetail.protocol import codec
 from dovetail.protocol.journal import TITLE, EpisodeRecord, StateRecord, read
 from dovetail.protocol.logfile import new_framing
 from dovetail_experiments.reports import games
@@ -123,6 +124,19 @@ def test_a_time_that_no_clock_shows_is_damage(dovetail: Any, journal: Path, time
     assert answer.code == 0
     assert "has no episodes" in answer.out
     assert "is damaged" in dovetail("journal", "check", str(forged)).err
+
+
+def test_an_error_quotes_little_of_a_long_action(
+    dovetail: Any, journal: Path, game: str, tmp_path: Path
+) -> None:
+    record = next(each for each in read(journal) if isinstance(each, EpisodeRecord))
+    record.actions[0] = [(record.actions[0][0][0], "x" * 10_000)]
+    path = tmp_path / "long"
+    framed = new_framing(TITLE)
+    path.write_bytes(framed.head + framed.pack(1, codec.encode(record)))
+    answer = dovetail("replay", str(path), "1", "--env", game)
+    assert answer.code == 1
+    assert f"action {'x' * 60}... of seat" in answer.err
 
 
 def test_a_game_that_a_seat_resigned_ends_as_recorded(dovetail: Any, tmp_path: Path) -> None:

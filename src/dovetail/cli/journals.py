@@ -108,7 +108,10 @@ def compact(journal: JournalPath) -> None:
     if damage := [each for each in entries(journal) if not isinstance(each, Written)]:
         raise DovetailError(f"{journal} is damaged at {damage[0]}; run `dovetail journal repair`")
     before = journal.stat().st_size
-    held = lock(journal)  # first, since a running broker also has a live file
+    try:
+        held = lock(journal)  # first, since a running broker also has a live file
+    except OSError as error:
+        raise DovetailError(f"cannot write {journal}: {error.strerror}") from None
     try:
         if (live := place(journal)).exists():
             raise DovetailError(

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from dovetail.protocol.messages import Spec, Turn
 
 
+QUOTED = 60
+"""Characters that an error quotes of an action."""
+
+
 def add(app: typer.Typer) -> None:
     """Add the command."""
     app.command()(replay)
@@ -219,7 +223,13 @@ def _legal(number: int, turn: Turn, spec: Spec, actions: list[tuple[int, Any]]) 
     legal = {view.seat: view.legal for view in turn.seats}
     for seat, action in actions:
         if not allowed(action, legal.get(seat), spec.action_space(seat)):
-            _differs(number, f"action {line(str(action))} of seat {seat} is not legal")
+            _differs(number, f"action {_short(action)} of seat {seat} is not legal")
+
+
+def _short(action: Any) -> str:
+    """Return an action for an error."""
+    text = line(str(action))
+    return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."
 
 
 def _count(turn: Turn, totals: list[float]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import logging
+import mmap
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,12 +25,14 @@ from dovetail.protocol import codec
 from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.logfile import (
+    CHUNK,
     MARK_2,
     MAX_RECORD,
     Damage,
     Entry,
     framing,
     new_framing,
+    opened,
     scan,
     scan_2,
 )
@@ -119,6 +122,8 @@ TRIED = "(openings)"
 """The label of runs that only try openings."""
 
 _decoder = msgspec.msgpack.Decoder(AnyRecord, ext_hook=codec.extension)
+_skipper = msgspec.msgpack.Decoder(Record)
+"""Checks that bytes are a map, and keeps none of them."""
 _UNREADABLE: tuple[type[Exception], ...] = (*codec.UNREADABLE, DovetailError)
 
 
@@ -239,7 +244,7 @@ def version(path: Path) -> int:
     Raises:
         OSError: it cannot be read.
     """
-    with path.open("rb") as file:
+    with opened(path) as file:
         head = file.read(len(TITLE) + len(MARK_2))
     if head.startswith(TITLE) or TITLE.startswith(head):
         return VERSION
@@ -265,16 +270,18 @@ def _checked(found: Iterator[Entry | Damage]) -> Iterator[Written | Damage]:
 def _version_1(path: Path) -> Iterator[Written | Damage]:
     """Read records without checksums: four bytes of length (big-endian) and a map."""
     size, end, number = path.stat().st_size, 0, 0
-    with path.open("rb") as file:
+    with opened(path) as file:
         while end < size:
-            head = file.read(4)
-            length = int.from_bytes(head, "big")
-            data = file.read(length) if len(head) == 4 and length <= MAX_RECORD else b""
-            if len(head) < 4 or len(data) < length or length > MAX_RECORD:
+            file.seek(end)
+            length = int.from_bytes(file.read(4), "big")
+            if end + 4 + length > size or length > MAX_RECORD:
                 yield Damage(end, size, "a record that was cut short, or damaged", torn=True)
                 return
             try:
-                record = _decoder.decode(data)
+                if length > CHUNK:  # much may be a hole, and is not read if it is not a record
+                    with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data:
+                        _skipper.decode(memoryview(data)[end + 4 : end + 4 + length])
+                record = _decoder.decode(file.read(length))
             except _UNREADABLE:
                 yield Damage(end, size, "damaged; in this old format nothing after it can be read")
                 return

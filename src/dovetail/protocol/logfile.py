@@ -9,13 +9,17 @@ There is one record between two marks, so that reading takes time proportional t
 
 from __future__ import annotations
 
+import errno
 import mmap
+import os
 import secrets
+import stat
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 MARK = 16
 """Bytes of a mark."""
@@ -30,6 +34,8 @@ MAX_RECORD = 1 << 30
 """Maximum plausible length of a record."""
 HIGHEST = 1 << 62
 """Maximum plausible number of a record."""
+CHUNK = 1 << 20
+"""Bytes that are read at a time where a file may be huge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,47 @@ class Framing:
         return start + _SUM.pack(found)
 
 
+def opened(path: Path) -> BinaryIO:
+    """Open a file for reading.
+
+    Raises:
+        OSError: it cannot be read, or it is a pipe, which could block, or a device, which could be
+            endless.
+    """
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a folder says so itself
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
+    return path.open("rb")
+
+
+def used(file: BinaryIO, data: mmap.mmap, start: int = 0) -> int:
+    """Return the offset after a file's last byte that is not zero, at least ``start``.
+
+    Zeros at the end are reserved space, or a hole of any size that takes none.
+    """
+    end = _extent(file, len(data))
+    while end > start:
+        begin = max(start, end - CHUNK)
+        rest = data[begin:end].rstrip(b"\0")
+        if rest:
+            return begin + len(rest)
+        end = begin
+    return start
+
+
+def _extent(file: BinaryIO, size: int) -> int:
+    """Return the end of a file's last part that takes space, where the system can say."""
+    if not hasattr(os, "SEEK_DATA"):
+        return size
+    end = 0
+    try:
+        while end < size:
+            end = os.lseek(file.fileno(), os.lseek(file.fileno(), end, os.SEEK_DATA), os.SEEK_HOLE)
+    except OSError as error:
+        return end if error.errno == errno.ENXIO else size
+    return end
+
+
 def new_framing(title: bytes) -> Framing:
     """Return the framing of a new file, with a random mark from the system."""
     return Framing(title, secrets.token_bytes(MARK))
@@ -102,7 +149,7 @@ def framing(path: Path, title: bytes) -> Framing | None:
     Raises:
         OSError: it cannot be read.
     """
-    with path.open("rb") as file:
+    with opened(path) as file:
         head = file.read(len(title) + _COPY * COPIES)
     for start in range(len(title), len(head), _COPY):
         found = Framing(title, head[start : start + MARK])
@@ -123,26 +170,28 @@ def scan(path: Path, title: bytes, *, over: bool = False) -> Iterator[Entry | Da
         OSError: it cannot be read.
     """
     found = framing(path, title)
-    with path.open("rb") as file:
+    with opened(path) as file:
         size = file.seek(0, 2)
         if size == 0:
             return
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data:
             if found is not None:
-                yield from _scan(data, size, found, over=over)
+                yield from _scan(data, size, used(file, data), found, over=over)
             else:
-                torn = len(data[:].rstrip(b"\0")) < len(title) + _COPY * COPIES
+                torn = used(file, data) < len(title) + _COPY * COPIES
                 what = "a head that was cut short" if torn else "not the head of this format"
                 yield Damage(0, size, what, torn=torn)
 
 
-def _scan(data: mmap.mmap, size: int, framing: Framing, *, over: bool) -> Iterator[Entry | Damage]:
+def _scan(
+    data: mmap.mmap, size: int, used: int, framing: Framing, *, over: bool
+) -> Iterator[Entry | Damage]:
     mark, head = framing.mark, framing.head
     position, number, whole = len(head), 0, True
     if data[:position] != head:
         yield Damage(0, position, "the head of the file")
     while position < size:
-        following = data.find(mark, position + 1)
+        following = data.find(mark, position + 1, used)
         end = size if following < 0 else following
         entry = _entry(data, position, end, mark)
         if entry is not None:
@@ -158,7 +207,7 @@ def _scan(data: mmap.mmap, size: int, framing: Framing, *, over: bool) -> Iterat
             position = entry.end
         whole = position == end
         if not whole and not (over and end == size):
-            yield _damage(data, position, end, mark, last=end == size)
+            yield _damage(data, position, end, used, mark)
         position = end
 
 
@@ -177,25 +226,30 @@ def _entry(data: mmap.mmap, start: int, end: int, mark: bytes) -> Entry | None:
     length, number = _FIELDS.unpack_from(data, start + MARK)
     if length > end - body or length > MAX_RECORD or not 0 < number <= HIGHEST:
         return None
-    content = data[body : body + length]
     (told,) = _SUM.unpack_from(data, body - _SUM.size)
-    if zlib.crc32(content, zlib.crc32(data[start : body - _SUM.size])) != told:
+    if _sum(data, body, length, zlib.crc32(data[start : body - _SUM.size])) != told:
         return None
-    return Entry(number, start, body + length, content)
+    return Entry(number, start, body + length, data[body : body + length])
 
 
-def _damage(data: mmap.mmap, start: int, end: int, mark: bytes, *, last: bool) -> Damage:
+def _sum(data: mmap.mmap, start: int, length: int, before: int) -> int:
+    """Return the CRC-32 of bytes of a file, none of which is kept: most may be a hole."""
+    for at in range(start, start + length, CHUNK):
+        before = zlib.crc32(data[at : min(at + CHUNK, start + length)], before)
+    return before
+
+
+def _damage(data: mmap.mmap, start: int, end: int, used: int, mark: bytes) -> Damage:
     """Describe the bytes between two records, or after the last one.
 
     Zeros at the end of the file are reserved space.
     """
-    rest = data[start:end]
-    if not last:
+    if end < len(data):
         return Damage(start, end, "damaged; a record follows")
-    rest = rest.rstrip(b"\0")
-    cut = mark.startswith(rest[:MARK])
-    if cut and len(rest) >= HEAD:
-        cut = _FIELDS.unpack_from(rest, MARK)[0] > len(rest) - HEAD
+    rest = max(0, used - start)
+    cut = mark.startswith(data[start : start + min(rest, MARK)])
+    if cut and rest >= HEAD:
+        cut = _FIELDS.unpack_from(data, start + MARK)[0] > rest - HEAD
     return Damage(start, end, "a record that was cut short" if cut else "damaged", torn=cut)
 
 
@@ -210,15 +264,15 @@ def scan_2(path: Path, title: bytes) -> Iterator[Entry | Damage]:
     A peer can have put the mark into a record's content.  So the length of a damaged record is
     trusted, and nothing inside it is read.
     """
-    with path.open("rb") as file:
+    with opened(path) as file:
         size = file.seek(0, 2)
         if size == 0:
             return
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data:
-            yield from _scan_2(data, size, title)
+            yield from _scan_2(data, size, used(file, data), title)
 
 
-def _scan_2(data: mmap.mmap, size: int, title: bytes) -> Iterator[Entry | Damage]:
+def _scan_2(data: mmap.mmap, size: int, used: int, title: bytes) -> Iterator[Entry | Damage]:
     position, number, whole = len(title), 0, True
     if data[:position] != title:
         yield Damage(0, position, "not the title of this format")
@@ -226,10 +280,12 @@ def _scan_2(data: mmap.mmap, size: int, title: bytes) -> Iterator[Entry | Damage
         start = position
         head = data[start : start + _HEAD_2.size]
         if not head.startswith(MARK_2):
-            following = data.find(MARK_2, start + 1)
+            following = data.find(MARK_2, start + 1, used)
             position = size if following < 0 else following
             whole = False
-            torn = position == size and MARK_2.startswith(data[start:size].rstrip(b"\0"))
+            torn = position == size and MARK_2.startswith(
+                data[start : min(max(start, used), start + 5)]
+            )
             what = "a record that was cut short" if torn else "damaged"
             yield Damage(start, position, what, torn=torn)
             continue
@@ -239,10 +295,11 @@ def _scan_2(data: mmap.mmap, size: int, title: bytes) -> Iterator[Entry | Damage
             yield Damage(start, size, "a record that was cut short", torn=True)
             return
         _, _, told, checksum = _HEAD_2.unpack(head)
-        content = data[start + _HEAD_2.size : position]
-        if zlib.crc32(content, zlib.crc32(head[:16])) != checksum or not told <= HIGHEST:
+        body = start + _HEAD_2.size
+        found = _sum(data, body, length, zlib.crc32(head[:16]))
+        if found != checksum or not told <= HIGHEST:
             whole = False
-            torn = position == size and content.endswith(b"\0")
+            torn = position == size and position > max(body, used)
             yield Damage(start, position, "damaged", torn=torn)
         elif told <= number:
             text = f"record {told} after record {number}; numbers rise"
@@ -251,4 +308,4 @@ def _scan_2(data: mmap.mmap, size: int, title: bytes) -> Iterator[Entry | Damage
             if whole and told > number + 1:
                 yield Damage(start, start, f"record {told} follows record {number}")
             number, whole = told, True
-            yield Entry(told, start, position, content)
+            yield Entry(told, start, position, data[body:position])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
+import mmap
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -27,7 +29,11 @@ from dovetail.protocol.journal import (
     version,
     write,
 )
-from dovetail.protocol.logfile import Damage, framing, new_framing
+from dovetail.protocol.logfile import CHUNK, HIGHEST, Damage, framing, new_framing, opened, used
+
+MOST = HIGHEST >> 1
+"""The highest number in a journal that a broker continues: readers refuse those above ``HIGHEST``,
+and no broker gets so far."""
 
 
 class Journal:
@@ -76,6 +82,11 @@ class Journal:
                     f"{path} has a damaged head, without which no record can be read; "
                     "move it away, or choose another with --journal"
                 )
+            if max(self.number, self.next) > MOST:
+                raise DovetailError(
+                    f"{path} has numbers above {MOST}, after which too few are left; "
+                    "move it away, or choose another with --journal"
+                )
             _set_aside(path, end)
         except BaseException:
             if held >= 0:
@@ -114,6 +125,11 @@ class Journal:
             self._told = record.software or self._told
         else:
             self.next = max(self.next, record.next)
+
+    @property
+    def identity(self) -> bytes:
+        """Bytes that tell the file from any other, but nothing of its mark."""
+        return hashlib.sha256(self._framing.mark).digest()[:16]
 
     @property
     def size(self) -> int:
@@ -213,13 +229,20 @@ def _linked(path: Path, name: str) -> Path:
 
 
 def _set_aside(path: Path, end: int) -> None:
-    """Save the bytes after a position to ``.torn``, before they are truncated."""
-    with path.open("rb") as file:
-        file.seek(end)
-        rest = file.read()
-    if rest:
-        with open(path.with_name(path.name + ".torn"), "ab", opener=private) as torn:
-            torn.write(rest)
+    """Save the bytes after a position to ``.torn``, before they are truncated.
+
+    Zeros at the end are not saved.
+    """
+    with opened(path) as file:
+        size = file.seek(0, 2)
+        if end >= size:
+            return
+        with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data:
+            last = used(file, data, end)
+            if last > end:
+                with open(path.with_name(path.name + ".torn"), "ab", opener=private) as torn:
+                    for at in range(end, last, CHUNK):
+                        torn.write(data[at : min(at + CHUNK, last)])
 
 
 def copy(path: Path, to: Path, *, strict: bool = False, compact: bool = False) -> list[Damage]:

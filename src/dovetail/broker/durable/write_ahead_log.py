@@ -69,7 +69,18 @@ class Head(Versioned, kw_only=True):
     now: float
     records: int
     """The number of the journal's last record at that time."""
+    journal: bytes
+    """The identity of the journal."""
     state: bytes
+
+
+_OTHER_VERSION = (
+    "a different version of dovetail recorded them; "
+    "start that version with %s renamed to %s to finish them"
+)
+_OTHER_JOURNAL = (
+    "they belong to another journal; put that one back, with %s renamed to %s, to finish them"
+)
 
 
 class Absent:
@@ -192,7 +203,7 @@ class Live:
         head: Head | None = None
         events: list[Event] = []
         if framing(self.path, TITLE) is None and self._titled():
-            self._set_aside()
+            self._set_aside(_OTHER_VERSION)
             return head, events
         for each in scan(self.path, TITLE, over=True):
             if isinstance(each, Damage):
@@ -203,8 +214,11 @@ class Live:
                 events += map(tuple, msgspec.msgpack.decode(each.data))
             elif msgspec.msgpack.decode(each.data, type=Versioned).version == version():
                 head = msgspec.msgpack.decode(each.data, type=Head)
+                if head.journal != self._journal.identity:  # its records would be missing, or twice
+                    self._set_aside(_OTHER_JOURNAL)
+                    return None, events
             else:
-                self._set_aside()
+                self._set_aside(_OTHER_VERSION)
                 break
         return head, events
 
@@ -212,15 +226,11 @@ class Live:
         with self.path.open("rb") as file:
             return file.read(len(_NAME)) == _NAME
 
-    def _set_aside(self) -> None:
-        """Rename the file, for the version that wrote it."""
+    def _set_aside(self, why: str) -> None:
+        """Rename the file, for the broker that it is for."""
         aside = self.path.with_name(self.path.name + ".old")
         self.path.replace(aside)
-        log.warning(
-            "the runs in progress end: a different version of dovetail recorded them; "
-            "start that version with %s renamed to %s to finish them",
-            *(aside, self.path),
-        )
+        log.warning("the runs in progress end: " + why, aside, self.path)
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -246,7 +256,14 @@ class Live:
         names = {name: local for local, name in self._addresses.values()}
         state = snapshot.write(core, names)
         number = self._journal.number
-        head = Head(version=version(), secret=secret, now=now, records=number, state=state)
+        head = Head(
+            version=version(),
+            secret=secret,
+            now=now,
+            records=number,
+            journal=self._journal.identity,
+            state=state,
+        )
         framed = new_framing(TITLE)
         data = framed.head + framed.pack(1, msgspec.msgpack.encode(head))
         kind = MappedFile if hasattr(os, "posix_fallocate") else AppendFile
