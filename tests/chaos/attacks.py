@@ -181,11 +181,12 @@ class Hoard:
     Args:
         address: the address of the broker.
         size: bytes of the state.
+        capacity: episodes that the agent plays at a time; 0 for any number.
     """
 
-    def __init__(self, address: str, size: int) -> None:
+    def __init__(self, address: str, size: int, capacity: int = 0) -> None:
         self.kind = f"hoarder {id(self)}"
-        self.program = dealer(address, "agent", offers=[m.Offer(self.kind, capacity=0)])
+        self.program = dealer(address, "agent", offers=[m.Offer(self.kind, capacity=capacity)])
         self.experiment = dealer(address, "experiment")
         self.state = bytes(size)
         self.seen: dict[Dealer, int] = {}
@@ -246,8 +247,11 @@ class Giant(Hoard):
     Nothing is decoded or made twice that need not be, as in a faster language.
     """
 
-    def __init__(self, address: str, seen: Any, at_once: int = 8) -> None:
-        super().__init__(address, 0)
+    answers = True
+    """Answers what the player is asked."""
+
+    def __init__(self, address: str, seen: Any, at_once: int = 8, capacity: int = 0) -> None:
+        super().__init__(address, 0, capacity)
         self.at_once = at_once
         self.made = msgspec.msgpack.decode(codec.encode(m.Turn.ask(0, seen)))
         self.game = dealer(address, "environment", offers=[m.Offer(self.kind)])
@@ -266,7 +270,7 @@ class Giant(Hoard):
                     answers.append(m.Pong(each.number, seen))
                 elif each.type == "create":
                     answers.append(m.Reply(each.id))
-                elif each.type in ("start", "step"):
+                elif self.answers and each.type in ("start", "step"):
                     answers.append(m.Action(each.episode, each.turn, each.seat, 0))
             self.program.send([codec.encode(each) for each in answers])
         played.join()
@@ -297,6 +301,38 @@ class Giant(Hoard):
                 self.ask(m.Run(1, self.kind, [self.instance], **options))
         if not self.asked:
             self.ask(m.ExperimentCreate(1, self.kind))
+
+
+class Queue(Giant):
+    """An experiment all of whose runs wait for one agent, which never moves; it cancels some and
+    begins others."""
+
+    answers = False
+    waiting = 1_000
+    """Runs that wait."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address, 0, capacity=1)
+        self.runs: list[int] = []
+
+    def turn(self) -> None:
+        """Begin runs until enough wait, then end one for each that begins."""
+        for each in self.heard(self.experiment, 0.001):
+            self.answered += each["type"] in ("reply", "error")
+            if each["type"] == "reply" and (body := each.get("body")):
+                self.instance = body.get("instance", self.instance)
+                self.runs += [body["run"]] if "run" in body else []
+        if not self.asked:
+            self.ask(m.ExperimentCreate(1, self.kind))
+        while self.instance and self.asked - self.answered < AT_ONCE:
+            if len(self.runs) >= self.waiting:
+                self.ask(m.Cancel(1, self.runs.pop()))
+            self.ask(m.Run(1, self.kind, [self.instance], answer_timeout=3600.0))
+
+
+def queue(address: str, rounds: int | None) -> None:
+    """Have runs wait for one agent."""
+    Queue(address).run(rounds)
 
 
 def tower(address: str, rounds: int | None, seen: Any, at_once: int = 8) -> None:
@@ -404,6 +440,7 @@ ATTACKS: dict[str, Callable[[str, int | None], None]] = {
     "turns of 1 MB": partial(tower, seen=bytes(1_000_000)),
     "turns of lists": partial(tower, seen=[[]] * 90_000),
     "small turns": partial(tower, seen=0, at_once=2_000),
+    "waiting runs": queue,
     "slow frames": slow_frames,
     "broken sessions": returns,
     "control frames": controls,
@@ -526,6 +563,8 @@ def main(names: list[str]) -> None:
                     time.sleep(1.0)
                     begun, used = time.monotonic(), processor(attacker.pid)
                     during, cost_during, seen = speed(experiment, player, served.pid)
+                    if attacker.poll() is not None:
+                        raise SystemExit(f"{name}: the attacker ended by itself")
                     busy = (processor(attacker.pid) - used) / (time.monotonic() - begun)
                 time.sleep(RECOVERY)
                 after, cost_after, again = speed(experiment, player, served.pid)
