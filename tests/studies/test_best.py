@@ -40,10 +40,6 @@ TINY = {
 }
 
 
-FEW = {"connect-four-long": 1, "2048-stages": 1}
-"""The seeds of rows whose trainings are long."""
-
-
 def test_there_is_a_row_for_each_game_and_one_for_trainers() -> None:
     assert [row.key for row in study("best").rows] == list(TINY)
 
@@ -51,7 +47,7 @@ def test_there_is_a_row_for_each_game_and_one_for_trainers() -> None:
 @pytest.mark.parametrize("key", TINY)
 def test_a_row_has_three_sizes_over_several_seeds(key: str) -> None:
     row = study("best").row(key)
-    seeds = {"quick": 2, "part": 5, "study": FEW.get(key, 5)}
+    seeds = {"quick": 2, "part": 5, "study": 5}
     assert {name: size.seeds for name, size in row.sizes.items()} == seeds
     for size in row.sizes:
         made = working.units(row, size)
