@@ -415,13 +415,18 @@ def test_a_row_that_reads_results_which_are_not_here_is_left_out_with_a_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    best, dominion = study("best"), study("dominion")
+    best, across, dominion = study("best"), study("across"), study("dominion")
     told: list[str] = []
-    chosen = [(best, [best.row("amazons")]), (dominion, [dominion.row("sizes")])]
+    chosen = [
+        (best, [best.row("amazons")]),
+        (across, [across.row("amazons-trainings")]),
+        (dominion, [dominion.row("sizes")]),
+    ]
     working.run(chosen, "quick", 1, out=tmp_path, told=told.append)
-    assert "left out: best amazons reads results that a checkout has" in told[0]
-    assert "or run `dovetail study amazons weights` first" in told[0]
-    assert told[1].startswith("dominion sizes (quick)")
+    for name, line in zip(("best amazons", "across amazons-trainings"), told, strict=False):
+        assert f"left out: {name} reads results that a checkout has" in line
+        assert "or run `dovetail study amazons weights` first" in line
+    assert told[2].startswith("dominion sizes (quick)")
     with pytest.raises(DovetailError, match="best amazons reads results"):
         working.run([(best, [best.row("amazons")])], "quick", 1, out=tmp_path, told=told.append)
 
