@@ -84,6 +84,7 @@ def test_the_path_of_a_package_is_the_path_that_git_knows() -> None:
     assert [Path(each).name for each in found] == list(PACKAGES)
 
 
+@pytest.mark.long
 def test_pyright_resolves_every_import_without_configuration(tmp_path: Path) -> None:
     """One module of each package, those that import most; `make check` has mypy resolve all."""
     pyright = TOP / "web/node_modules/.bin/pyright"

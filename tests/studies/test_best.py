@@ -55,12 +55,14 @@ def test_a_row_has_three_sizes_over_several_seeds(key: str) -> None:
         assert {unit["seed"] for unit in made} == set(range(1, row.sizes[size].seeds + 1))
 
 
+LONG = dict.fromkeys(("connect_four", "amazons", "amazons-territory", "2048"), pytest.mark.long)
+"""Rows whose players take half a minute to compile."""
 STATELESS = ("amazons", "dominion")
 """Rows whose learners leave no states: Amazons' are weights in the results, Dominion's are large
 tables."""
 
 
-@pytest.mark.parametrize("key", TINY)
+@pytest.mark.parametrize("key", [pytest.param(each, marks=LONG.get(each, ())) for each in TINY])
 def test_a_row_runs_is_drawn_and_is_measured_again_with_its_states(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
