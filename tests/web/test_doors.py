@@ -180,6 +180,26 @@ def test_sockets_that_the_server_has_closed_make_room() -> None:
         assert httpx.get(f"http://127.0.0.1:{where[1]}/", timeout=20).status_code == 204
 
 
+@pytest.mark.parametrize(
+    ("path", "more", "status"),
+    [
+        ("/none", "", b"404"),
+        ("/arena/submit", "", b"404"),
+        ("/play/2048", "Origin: http://other.example.org\r\n", b"403"),
+    ],
+)
+def test_an_answer_to_a_form_that_is_not_read_arrives(path: str, more: str, status: bytes) -> None:
+    form = bytes(1 << 20)
+    head = f"POST {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n{more}Content-Length: {len(form)}\r\n\r\n"
+    with served(Doors(MOST)) as where, ExitStack() as stack:
+        for _ in range(5):
+            made = opened(stack, where, head.encode())
+            for at in range(0, len(form), 1 << 16):
+                made.sendall(form[at : at + (1 << 16)])
+                time.sleep(0.001)  # as a network takes some
+            assert made.recv(4096).split()[1] == status
+
+
 def waits(done: Callable[[], bool]) -> bool:
     until = time.monotonic() + 20
     while not done() and time.monotonic() < until:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
+import contextlib
 import hashlib
 import hmac
 import math
@@ -29,6 +31,8 @@ LONGEST_BODY = 1 << 20
 """Maximum bytes of a form."""
 UPLOADED, LONGEST_UPLOAD = "/arena/submit", 65 << 20
 """The address for uploads of agents, and their maximum bytes; the arena's own limit is lower."""
+DROPPING = 10.0
+"""Seconds for the rest of a form that has been answered."""
 KNOWN = "dovetail-door"
 """The cookie of a browser that gave the right password, so that others' wrong ones do not delay
 it."""
@@ -56,6 +60,8 @@ class Guard:
             return
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         status, text = self._refusal(scope, headers)
+        body = _Body(receive, _most(scope))
+        sent = scope["type"] == "http" and scope["method"] not in SAFE
         if status:
             if scope["type"] == "websocket":
                 await receive()
@@ -64,12 +70,16 @@ class Guard:
             answer = Response(text, status, media_type="text/plain")
             if status == 401:
                 answer.headers["WWW-Authenticate"] = 'Basic realm="Dovetail", charset="UTF-8"'
+            if sent:
+                await body.drop()
             await answer(scope, receive, send)
             return
         new = self._password is not None and not self._has_given_it(scope)
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
+                if sent:
+                    await body.drop()
                 given = {name for name, _ in message["headers"]}
                 usual = (
                     (b"content-security-policy", POLICY.encode()),
@@ -89,7 +99,7 @@ class Guard:
                 ]
             await send(message)
 
-        await self._app(scope, _limited(receive, _most(scope)), guarded)
+        await self._app(scope, body.read, guarded)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str]:
         host = headers.get(b"host", "")
@@ -168,16 +178,39 @@ def _most(scope: Scope) -> int:
     return LONGEST_UPLOAD if scope["path"] == UPLOADED else LONGEST_BODY
 
 
-def _limited(receive: Receive, most: int) -> Receive:
-    """Wrap ``receive`` to refuse bodies of more than ``most`` bytes."""
-    size = 0
+class _Body:
+    """The body of a request, read up to a maximum.
 
-    async def read() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b"")) if message["type"] == "http.request" else 0
-        if size > most:
-            raise HTTPException(413, f"The page takes at most {most} bytes at once.")
+    Args:
+        receive: yields its parts.
+        most: its maximum bytes.
+    """
+
+    def __init__(self, receive: Receive, most: int) -> None:
+        self._receive = receive
+        self._most = most
+        self._size = 0
+        self._over = False
+
+    async def read(self) -> Message:
+        """Return the next part.
+
+        Raises:
+            HTTPException: it has more than the maximum.
+        """
+        message = await self._receive()
+        self._over = not message.get("more_body", False)
+        self._size += len(message.get("body", b""))
+        if self._size > self._most:
+            raise HTTPException(413, f"The page takes at most {self._most} bytes at once.")
         return message
 
-    return read
+    async def drop(self) -> None:
+        """Read and forget the rest.
+
+        A connection that is closed before all has been read is reset, and its answer lost.
+        """
+        with contextlib.suppress(HTTPException, TimeoutError):
+            async with asyncio.timeout(DROPPING):
+                while not self._over:
+                    await self.read()
