@@ -26,7 +26,8 @@ OF_THE_CHECKOUT = "tests/protocol/test_contract.py::test_generated_files_are_up_
 # other words there; docs/compiled.md says so.
 OTHERWISE = (
     "not over-as-number and not outcome-text and not goes_through_no_frame "
-    "and not by_interrupt and not in_the_middle_of_another_call"
+    "and not by_interrupt and not in_the_middle_of_another_call "
+    "and not cost_nothing_until_it_is_free"
 )
 EPISODES = 40
 
