@@ -108,11 +108,7 @@ def _core() -> Iterator[int]:
 
 @contextlib.contextmanager
 def _original() -> Iterator[int]:
-    """Start RL-Glue's own core, named by RLGLUE_CORE; yield the port on which it will soon listen.
-
-    Raises:
-        BenchError: the variable does not name a program.
-    """
+    """Start RL-Glue's own core, named by RLGLUE_CORE; yield the port on which it listens soon."""
     path = shutil.which(os.environ.get(CORE, ""))
     if path is None:
         raise BenchError(f"set {CORE} to the path of its program rl_glue")

@@ -186,11 +186,12 @@ GROUPS: dict[str, Group] = {
         note="stacked matches are compared with 256 single ones at the base",
     ),
     "growth": Group(
-        {f"{n:,}": Subject(f"ours.matches tcp {n}") for n in (64, 1_024, 4_096, 10_000)},
+        {f"{n:,}": Subject(f"ours.crowd {n}") for n in (64, 1_024, 4_096, 10_000)},
         [
             Bar(f"{each} matches, tcp, beside 64", each, "64", 0.9)
             for each in ("1,024", "4,096", "10,000")
         ],
+        note="beyond 4,096, which a broker allows each, matches are of several experiments",
     ),
     "inprocess": Group(
         {

@@ -51,11 +51,7 @@ def children() -> Iterator[Callable[..., Connection]]:
 
 
 def hear(pipe: Connection) -> Any:
-    """Return the next object that a process sends.
-
-    Raises:
-        BenchError: it sends nothing, or it has ended.
-    """
+    """Return the next object that a process sends."""
     if not pipe.poll(PATIENCE):
         raise BenchError("a measuring process does not answer")
     try:
@@ -87,11 +83,7 @@ def steady(events: Iterator[int], seconds: float, group: int = 1) -> float:
     """Return turns per second of a stream of finished episodes, each given as its number of turns.
 
     Episodes that start together may end together, so the measured interval starts and ends at
-    complete groups.
-
-    Raises:
-        BenchError: the stream ends, or no group finishes in time.
-    """
+    complete groups."""
     begun = time.perf_counter()
     first: float | None = None
     turns = 0

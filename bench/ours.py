@@ -7,21 +7,26 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO
 
-from bench.measure import BenchError, Measurement, children, hear, line, program, steady
+from bench.measure import WARM_UP, BenchError, Measurement, children, hear, line, program, steady
 from bench.references import Transport
 from dovetail import Experiment, InProcess
+from dovetail.broker.peers.limits import MATCHES
+from dovetail.client.client import RunHandle
 from dovetail.peer.link import Link
 from dovetail.protocol import messages as m
 
 MANY = 10_000_000
 """More episodes than any measurement plays."""
 OBSERVERS = 20
+WAVES = 20
+"""Turns of each match in a burst at least, since many matches take theirs in waves."""
 ROOT = Path(__file__).resolve().parent.parent
 DOVETAIL = (sys.executable, "-m", "dovetail")
 
@@ -56,11 +61,7 @@ def running(
     broker's address; stop them afterwards.
 
     A ``hosted`` environment runs in the broker's process; ``keys`` encrypts all connections. The
-    broker writes its journal, with checks and clocks on, and takes additional options.
-
-    Raises:
-        BenchError: a process does not start.
-    """
+    broker writes its journal, with checks and clocks on, and takes additional options."""
     with contextlib.ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dovetail-bench-")))
         log = stack.enter_context((directory / "log").open("w+"))
@@ -109,22 +110,28 @@ def _turns(run: Iterable[m.Episode]) -> Iterator[int]:
         yield episode.turns
 
 
+def _begin(
+    experiment: Experiment, game: Game, count: int, size: str = "", stacked: bool = False
+) -> RunHandle:
+    return experiment.run(
+        game.offered,
+        [experiment.create(game.player, seed=seat) for seat in range(2)],
+        episodes=MANY,
+        concurrency=count,
+        seed=1,
+        clock={"decision": 60.0},
+        configuration={"size": int(size)} if size else {},
+        stacked=stacked,
+    )
+
+
 def _bursts(
     experiment: Experiment, game: Game, count: int = 1, *, size: str = "", stacked: bool = False
 ) -> Measurement:
     """Return the measurement of a number of simultaneous matches with running peers."""
 
     def burst(seconds: float) -> float:
-        run = experiment.run(
-            game.offered,
-            [experiment.create(game.player, seed=seat) for seat in range(2)],
-            episodes=MANY,
-            concurrency=count,
-            seed=1,
-            clock={"decision": 60.0},
-            configuration={"size": int(size)} if size else {},
-            stacked=stacked,
-        )
+        run = _begin(experiment, game, count, size, stacked)
         rate = steady(_turns(run), seconds, count)
         run.cancel()
         return rate
@@ -146,16 +153,10 @@ def matches(
 ) -> Iterator[Measurement]:
     """Play a number of matches at once, with a process for each role.
 
-    Args:
-        transport: tcp over loopback, or ipc.
-        count: the number of matches.
-        broker: an option of the broker.
-        game: a key of ``GAMES``.
-        size: the bytes of an observation, of a trivial game.
-        hosted: "yes" runs the environment in the broker's process.
-        keys: "yes" encrypts all connections.
-        stacked: "yes" plays in batches.
-        observed: "yes" adds observers of all turns, which use the remaining CPU time.
+    ``broker`` is an option of the broker, ``size`` the bytes of an observation, of a trivial game.
+    "yes" runs the environment in the broker's process (``hosted``), encrypts all connections
+    (``keys``), plays in batches (``stacked``), or adds observers of all turns, which use the
+    remaining processor time (``observed``).
     """
     chosen = GAMES[game]
     with (
@@ -166,6 +167,39 @@ def matches(
         if observed:
             hear(start(_observe, address))
         yield _bursts(experiment, chosen, int(count), size=size, stacked=bool(stacked))
+
+
+@contextlib.contextmanager
+def crowd(count: str) -> Iterator[Measurement]:
+    """Play many matches at once, at most 4,096 for each experiment.
+
+    The broker counts the turns: an episode lasts seconds there.
+    """
+    shares = [min(MATCHES, int(count) - first) for first in range(0, int(count), MATCHES)]
+    game = GAMES["trivial"]
+    with running(game, "tcp") as (first, address), contextlib.ExitStack() as stack:
+        others = [stack.enter_context(Experiment.connect(address)) for _ in shares[1:]]
+
+        def turns(seconds: float) -> tuple[int, float]:
+            end = time.perf_counter() + seconds
+            while time.perf_counter() < end:
+                for experiment in (first, *others):
+                    experiment.wait(0.01)
+            return first.catalogue()["counters"]["turns"], time.perf_counter()
+
+        def burst(seconds: float) -> float:
+            pairs = zip((first, *others), shares, strict=True)
+            runs = [_begin(experiment, game, share) for experiment, share in pairs]
+            while sum(run.progress.running for run in runs) < int(count):
+                turns(0.1)
+            before, begun = after, ended = turns(WARM_UP)
+            while after - before < WAVES * int(count):
+                after, ended = turns(seconds)
+            for run in runs:
+                run.cancel()
+            return (after - before) / (ended - begun)
+
+        yield burst
 
 
 def _observe(address: str, pipe: Connection) -> None:
@@ -181,10 +215,7 @@ def _observe(address: str, pipe: Connection) -> None:
 
 @contextlib.contextmanager
 def client(language: str, size: str = "") -> Iterator[Measurement]:
-    """Play one match in lock-step, with agent and environment in a language.
-
-    Observations of ``size`` bytes come from a Python environment.
-    """
+    """Play one match in a language; observations of ``size`` bytes come from a Python game."""
     environment: tuple[str, ...] = (*DOVETAIL, "env", "bench.peers:Bench")
     agent: tuple[str, ...] = (*DOVETAIL, "agent", "bench.peers:BenchAgent")
     if language != "python":
