@@ -227,11 +227,11 @@ def main() -> None:
         raise SystemExit("chromium is missing; install the package `chromium`")
     with served() as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        report(browser)  # first, since it names the commit, and a picture would change the checkout
         home(browser, url)
         took = shots(browser, url)
         thoughts(browser, url)
         arena(browser)
-        report(browser)
         browser.close()
     for each in (*IMAGES.glob("page_*.png"), IMAGES / "arena_wall.png", IMAGES / "report.png"):
         shrink(each)
