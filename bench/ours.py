@@ -171,10 +171,7 @@ def matches(
 
 @contextlib.contextmanager
 def crowd(count: str) -> Iterator[Measurement]:
-    """Play many matches at once, at most 4,096 for each experiment.
-
-    The broker counts the turns: an episode lasts seconds there.
-    """
+    """Play many matches, at most 4,096 for each experiment; the broker counts the turns."""
     shares = [min(MATCHES, int(count) - first) for first in range(0, int(count), MATCHES)]
     game = GAMES["trivial"]
     with running(game, "tcp") as (first, address), contextlib.ExitStack() as stack:
