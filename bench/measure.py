@@ -51,7 +51,7 @@ def children() -> Iterator[Callable[..., Connection]]:
 
 
 def hear(pipe: Connection) -> Any:
-    """Return the next object that a process sends."""
+    """Return the next object that a process sends; raise BenchError if none comes."""
     if not pipe.poll(PATIENCE):
         raise BenchError("a measuring process does not answer")
     try:
@@ -83,7 +83,8 @@ def steady(events: Iterator[int], seconds: float, group: int = 1) -> float:
     """Return turns per second of a stream of finished episodes, each given as its number of turns.
 
     Episodes that start together may end together, so the measured interval starts and ends at
-    complete groups."""
+    complete groups.  A stream that ends, and a group that takes too long, raise BenchError.
+    """
     begun = time.perf_counter()
     first: float | None = None
     turns = 0

@@ -61,7 +61,9 @@ def running(
     broker's address; stop them afterwards.
 
     A ``hosted`` environment runs in the broker's process; ``keys`` encrypts all connections. The
-    broker writes its journal, with checks and clocks on, and takes additional options."""
+    broker writes its journal, with checks and clocks on, and takes additional options. A process
+    that does not start raises BenchError.
+    """
     with contextlib.ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dovetail-bench-")))
         log = stack.enter_context((directory / "log").open("w+"))
@@ -173,8 +175,7 @@ def matches(
 def crowd(count: str) -> Iterator[Measurement]:
     """Play many matches, at most 4,096 for each experiment; the broker counts the turns."""
     shares = [min(MATCHES, int(count) - first) for first in range(0, int(count), MATCHES)]
-    game = GAMES["trivial"]
-    with running(game, "tcp") as (first, address), contextlib.ExitStack() as stack:
+    with running(GAMES["trivial"], "tcp") as (first, address), contextlib.ExitStack() as stack:
         others = [stack.enter_context(Experiment.connect(address)) for _ in shares[1:]]
 
         def turns(seconds: float) -> tuple[int, float]:
@@ -186,7 +187,7 @@ def crowd(count: str) -> Iterator[Measurement]:
 
         def burst(seconds: float) -> float:
             pairs = zip((first, *others), shares, strict=True)
-            runs = [_begin(experiment, game, share) for experiment, share in pairs]
+            runs = [_begin(experiment, GAMES["trivial"], share) for experiment, share in pairs]
             while sum(run.progress.running for run in runs) < int(count):
                 turns(0.1)
             before, begun = after, ended = turns(WARM_UP)

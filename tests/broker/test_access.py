@@ -142,6 +142,8 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         (ADA, BOB, "[keys.lab] and [keys.ada] have the same key"),
         ('"lab" }', '"lap" }', "[pinned], chess: there is no [keys.lap]; did you mean 'lab'?"),
         ("[keys.lab]", '[keys."a\\nb"]', "'a\\nb' is not a name for a key"),
+        ("[keys.lab]", '[keys."a\\u00a0b"]', "'a\\xa0b' is not a name for a key"),
+        ("[keys.lab]", '[keys."a\\u3164"]', "is not a name for a key"),
         ("[keys.lab]", "[keys.lab", "is not valid TOML"),
     ],
 )

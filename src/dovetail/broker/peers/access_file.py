@@ -51,7 +51,7 @@ def problem(access: Access) -> str:
     """Return what is inconsistent in a well-formed access file, or an empty string."""
     holders: dict[str, str] = {}
     for name, grant in access.keys.items():
-        if UNNAMED.search(name) or not 0 < len(name) <= NAME:
+        if not name.isprintable() or UNNAMED.search(name) or not 0 < len(name) <= NAME:
             return f"{name!r} is not a name for a key; use up to {NAME} visible characters"
         if bool(grant.public) == bool(grant.token):
             return f"[keys.{name}] needs either `public` or, for programs in a browser, `token`"
