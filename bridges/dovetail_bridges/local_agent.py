@@ -85,8 +85,8 @@ class LocalAgent:
             legal: its legal actions; None allows its whole action space.
             clock: its remaining time, for information.
 
-            Raises:
-                DovetailError: the agent failed.
+        Raises:
+            DovetailError: the agent failed.
         """
         seq = next(self._seq)
         assert self._environment is not None

@@ -78,7 +78,7 @@ def docstring(text: str) -> str:
         shown = "no limit" if each.info.name == "clock" else repr(default).replace("'", '"')
         meaning = re.sub(r"\bnil\b", "None", each.meaning).replace("`", "``").rstrip(".")
         words = f"{each.info.name}: {meaning}. Default {shown}."
-        words = words.replace("see ``lookahead``", "docs/agents.md")
+        words = words.replace("see ``lookahead``", "docs/lookahead.md")
         wrapped = textwrap.wrap(words, 100 - 12, break_on_hyphens=False, break_long_words=False)
         lines += [f"            {wrapped[0]}", *(f"                {w}" for w in _rest(wrapped))]
     return _OPTIONS.sub(lambda m: f"{m.group(1)}{chr(10).join(lines)}\n{m.group(2)}", text)

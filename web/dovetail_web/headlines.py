@@ -73,7 +73,7 @@ def of_variants(group: Sequence[VariantRow]) -> str:
     best = max(known, key=lambda each: each.band.mean)
     series, band = best.series, best.band
     interval = f" ({band.low:.2f}..{band.high:.2f})" if math.isfinite(band.low) else ""
-    what = f"{series.agent} in {series.where}"
+    what = f"{series.agent} ({series.where})"
     if len(known) == 1:
         return f"{what}: mean {series.measure} {band.mean:.2f}{interval} of {_runs(band.runs)}."
     return (

@@ -49,7 +49,7 @@ class Recorded(Agent[RecordedParameters]):
     With the original seeds and opponents it repeats the game; against another opponent it follows
     the record as long as the actions are legal.
 
-    The journal must be a default of the class, set by the local user (``peer.presets``).
+    Only the local user can set the journal, as a preset (``peer.presets``).
 
     Raises:
         DovetailError: the journal came over the wire, cannot be read or has no such episode.

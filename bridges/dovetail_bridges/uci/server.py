@@ -25,7 +25,7 @@ from dovetail_bridges.uci.options import SEED, EngineOptions
 NUMBER = re.compile(r"-?[0-9]{1,12}")
 NUMBERS = {"wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime"}
 MARGIN = 0.05
-"""Seconds of the clock that are kept back."""
+"""Seconds of the clock held in reserve."""
 PATIENCE = 1.0
 """Seconds that a late agent has to finish when its program is closed."""
 MOST = 1000
@@ -37,7 +37,7 @@ SHARE = 30
 class Front:
     """The engine's side of UCI: lines in, lines out.
 
-    A search runs in its own thread, so that ``isready`` and ``stop`` are answered meanwhile.
+    A search runs in its own thread, so that ``isready`` and ``stop`` are answered while it runs.
     Agents cannot be interrupted: on ``stop``, or when time is nearly up, a legal move is drawn from
     the seed and announced by ``info string``, and the agent's late answer is dropped.  The program
     that drives the engine judges the game: as long as there is a legal move, one is played.

@@ -90,7 +90,7 @@ def over_seeds(group: Sequence[Series], running: Sequence[Series] = ()) -> Chart
     few = min((len(each.runs) for each in group), default=0) < aggregate.ENOUGH
     band = "mean, with its 95 % interval by Student's t" if few else "interquartile mean, bootstrap"
     return Chart(
-        f"{first.agent} in {first.where}",
+        f"{first.agent} ({first.where})",
         "learning episodes",
         first.measure,
         f"Thick: {band}; thin: single seeds.",
@@ -145,7 +145,7 @@ def profile(group: Sequence[TaskRow]) -> Chart:
     first = group[0]
     return msgspec.structs.replace(
         plain(
-            f"{first.agent} in {first.evaluation}, over {len(first.tasks)} tasks",
+            f"{first.agent} ({first.evaluation}), over {len(first.tasks)} tasks",
             "normalised result",
             "share of runs",
             curves(group),

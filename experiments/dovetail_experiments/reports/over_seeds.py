@@ -292,7 +292,7 @@ def tables(groups: Sequence[Sequence[VariantRow]]) -> list[Table]:
         first = group[0].series
         table = Table(
             title=Text(
-                f"{first.agent} in {first.where}, after the last episode: {first.measure} "
+                f"{first.agent} ({first.where}), after the last episode: {first.measure} "
                 "over seeds",
                 "table.title",
             ),
@@ -405,7 +405,7 @@ def pictures(found: Sequence[Series], folder: Path, name: str, forms: Sequence[s
         runs = {each.variant or agent: curve(each) for each in group}
         few = min(len(each.runs) for each in group) < aggregate.ENOUGH
         band = "mean, 95 % by Student's t" if few else "interquartile mean, 95 % bootstrap"
-        title = f"{name}: {agent} in {evaluation}"
+        title = f"{name}: {agent} ({evaluation})"
         curves_over_runs(paths, title, group[0].measure, runs, f"{band}; thin: single seeds")
         made += paths
     return made

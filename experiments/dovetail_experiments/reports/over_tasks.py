@@ -159,7 +159,7 @@ def tables(groups: Sequence[Sequence[TaskRow]]) -> list[Table]:
         ends = ", ".join(f"{task} {low:g}..{high:g}" for task, (low, high) in first.scales.items())
         table = Table(
             title=Text(
-                f"{first.agent} in {first.evaluation}, over {len(first.tasks)} tasks: normalised "
+                f"{first.agent} ({first.evaluation}), over {len(first.tasks)} tasks: normalised "
                 "results",
                 "table.title",
             ),
@@ -227,7 +227,7 @@ def pictures(
         stem = "profile" if len(groups) == 1 else f"profile-{number}"
         paths = [folder / f"{stem}.{form}" for form in forms]
         first = group[0]
-        title = f"{name}: {first.agent} in {first.evaluation}, {len(first.tasks)} tasks"
+        title = f"{name}: {first.agent} ({first.evaluation}), {len(first.tasks)} tasks"
         profiles(paths, title, curves(group))
         made += paths
     return made
@@ -265,7 +265,7 @@ def best(found: Sequence[Series], aim: Objective | None, given: Scales) -> Text 
     what = sets[top][0].measure if len(sets[top]) == 1 else "normalised result"
     what = f"mean {what} over its training" if aim.over == "area" else what
     return Text(
-        f"best of {len(sets)} sets for {aim.agent} in {aim.evaluation}: {top} "
+        f"best of {len(sets)} sets for {aim.agent} ({aim.evaluation}): {top} "
         f"({what} {values[top]:.3f}; the best of many looks better than it is: play it again "
         "with other seeds)"
     )

@@ -122,8 +122,7 @@ class RunHandle:
         return f"<Run {self.number} of {self.asked.environment}: {state}, {progress}>"
 
     async def __aiter__(self) -> AsyncIterator[m.Episode]:
-        """Yield results as they arrive without blocking the event loop; otherwise as
-        ``__iter__``."""
+        """Like ``__iter__``, without blocking the event loop."""
         import asyncio
 
         try:
@@ -467,7 +466,7 @@ class Experiment(Closing):
             episodes: The number of episodes to play. Default 1.
             first_index: The index of the first episode, to continue an earlier run. Default 0.
             label: The run's name in the journal, recorded with each episode. Default "".
-            lookahead: True if agents may ask the environment what would follow; docs/agents.md.
+            lookahead: True if agents may ask the environment what would follow; docs/lookahead.md.
                 Default False.
             max_turns: The turn after which an episode is truncated. Default None.
             mode: ``learn``: agents may change; ``evaluate``: they must not. Default "learn".

@@ -14,7 +14,7 @@ from dovetail.protocol import codec, spaces, tensors
 
 BOARD = np.array([[0, 1, 2], [0, 0, 1]], np.int8)
 AFTER = np.array([[0.5, 1.0], [0.25, -1.0]], np.float32)
-"""Tensors that stand in examples of messages, too."""
+"""Tensors, also used in the examples of messages."""
 
 SPACES: list[Any] = [
     spaces.Discrete(7),
@@ -40,7 +40,7 @@ LEGAL: list[tuple[str, Any, int]] = [
     ("a mask that ends with zeros", b"\x80\x00\x00", 7),
     ("a long mask", b"\x00" * 1000 + b"\x10", 8004),
 ]
-"""A description, legal actions as they travel, and the highest of them."""
+"""A description, encoded legal actions, and the highest of them."""
 
 
 def _nested(depth: int) -> Any:
@@ -116,11 +116,11 @@ def encodings() -> Iterator[tuple[str, bytes, Any]]:
 
 
 SENT_SPACES: list[dict[str, Any]] = msgspec.to_builtins(SPACES)
-"""The same, as they travel."""
+"""The same, encoded."""
 
 
 def covers(wanted: Any, got: Any) -> bool:
-    """Return whether a space came back; fields with default values may be left out."""
+    """Return whether a space survived the round trip; fields with default values may be left out."""
     if not isinstance(wanted, dict) or not isinstance(got, dict):
         return same(wanted, got)
     if "element" in wanted:

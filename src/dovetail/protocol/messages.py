@@ -1214,7 +1214,7 @@ class Run(RunRules, Message, frozen=False):  # type: ignore[misc]  # ``id`` is s
     """The name of each of ``agents`` for watchers, the catalogue and the journal; empty for the
     offered names."""
     agents_seed: int | None = None
-    """The master of the seats' seeds; nil derives it from ``seed``, which a player may then find
+    """The master seed of the seats; nil derives it from ``seed``, which a player may then find
     if it can be guessed."""
     derivation: Annotated[int, Meta(ge=1, le=2)] = 2
     """The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see

@@ -1,5 +1,5 @@
-// A scene of any game as shapes, and shapes as SVG. The same as the project's drawing.py makes, from
-// the same table (looks.js); a test compares them.
+// A scene of any game as shapes, and shapes as SVG; card() draws a card. Its twin is
+// experiments/dovetail_experiments/reports/drawing.py, from the same table (looks.js); a test compares them.
 import { LOOKS } from "./looks.js";
 
 const NS = "http://www.w3.org/2000/svg";

@@ -2,8 +2,8 @@
 row.
 
 All values are for the same seat, so a position is maximised or minimised by its player to move, not
-by its depth, and windows are never negated. That keeps pruning sound when a player moves again,
-where programs that assume alternation fail (the reason why the study of dots and boxes gave it up).
+by its depth, and windows are never negated. That keeps pruning sound when a player moves again.
+Programs that assume alternation get this wrong, so the study of dots and boxes dropped it.
 """
 
 from __future__ import annotations

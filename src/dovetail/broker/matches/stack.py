@@ -316,9 +316,7 @@ class Stack(Batch):
         if spec.forfeit is not None:
             earned = np.full(spec.seats, spec.forfeit[1])
             earned[seat] = spec.forfeit[0]
-            self.earned = True
-            self.pending[slot] += earned
-            self.total[slot] += earned
+            self.credit(earned[None], np.array([slot]), [])
         return Ending(reason, seat, others_win(spec.seats, seat), message)
 
     # -- the end ---------------------------------------------------------------------------------

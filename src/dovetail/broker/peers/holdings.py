@@ -47,7 +47,7 @@ def check_room(broker: BrokerState, peer: Peer, more: int = 0) -> None:
         more: bytes beyond those of the message.
 
     Raises:
-        ProtocolError: ``limit``: it would be too much.
+        ProtocolError: ``limit``: the peer would hold too much.
     """
     if peer.outbox.reliable:
         return
@@ -59,7 +59,7 @@ def greeted(broker: BrokerState, hello: m.Hello, size: int) -> int:
     """Return the bytes that a new peer holds with its offers, beyond the few of most peers.
 
     Raises:
-        ProtocolError: ``limit``: it would be too much.
+        ProtocolError: ``limit``: the peers together would hold too much.
     """
     held = size + KEPT_VALUE * elements(hello) - GREETED if size > SMALL else 0
     if held > 0 and in_all(broker) + held > HELD_IN_ALL:

@@ -1,4 +1,4 @@
-"""A seat's account of an episode."""
+"""A seat's rewards, breaches and measures; ``Episode.turned`` and ``forfeit`` credit rewards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The legality of actions, and checks of turns.  Pure."""
+"""The legality of actions (see ``Episode.acted``), and checks of turns.  Pure.
+
+An environment may refuse an action, too (``Episode.refused``).
+"""
 
 from __future__ import annotations
 
