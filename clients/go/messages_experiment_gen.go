@@ -102,8 +102,8 @@ type Run struct {
 	// The name of each of `agents` for watchers, the catalogue and the journal; empty for the offered
 	// names.
 	Names []string
-	// The master of the seats' seeds; nil derives it from `seed`, which a player may then find if it
-	// can be guessed.
+	// The master seed of the seats; nil derives it from `seed`, which a player may then find if it can
+	// be guessed.
 	AgentsSeed *int64
 	// The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see Seeds
 	// in SPEC.md. Zero stands for 2.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail.protocol import messages as m
@@ -440,9 +441,9 @@ def test_watchers_and_the_catalogue_call_agents_as_the_run_does() -> None:
     assert "1 names for 2 agents; give one each" in error.message
 
 
-def paced(**watch: Any) -> tuple[Conversation, Voice]:
+def paced(episodes: int = 3) -> tuple[Conversation, Voice]:
     """Return two seats that act in turn, and who watches them at a pace of ten turns a second."""
-    table = Conversation(thoughts=True, episodes=3)
+    table = Conversation(thoughts=True, episodes=episodes)
     watcher = Voice(table, "observer", "eyes")
     watcher.says(m.Watch(1, scenes=True, thoughts=True, every=0.1))
     watcher.hears(m.Reply, id=1)
@@ -504,6 +505,37 @@ def test_a_watcher_at_a_pace_sees_short_episodes_whole_and_costs_no_more_than_th
     table.environment.turns(1, text="t", scene={})
     watcher.hears(m.WatchedTurn, index=2, turn=1, scene={})
     assert table.agents[1].hears(m.AgentStart).think
+
+
+@pytest.mark.rule("S7.18")
+@pytest.mark.parametrize("every", [0.1, 0.01])
+def test_many_short_runs_show_no_more_turns_than_a_long_one(every: float) -> None:
+    table, watcher = paced(episodes=1)
+
+    def play(run: int) -> tuple[bool, int]:
+        """Play an episode of ten turns; return whether the first is shown, and how many are."""
+        begun = table.environment.hears(m.EnvironmentStart)
+        table.environment.turns(0, **({"text": "t", "scene": {}} if begun.once else {}))
+        for turn in range(9):
+            move(table, **({"terminated": True} if turn == 8 else {}))
+        shown = sum(isinstance(each, m.WatchedTurn) for each in watcher.heard)
+        for voice in (table.environment, watcher, *table.agents):
+            voice.heard.clear()
+        again = m.Run(run, "game", ["p0", "p1"], retries=0, check=False)
+        table.experiment.says(again)
+        match = table.environment.hears(m.Open).match
+        table.environment.says(structs.replace(table.spec, match=match))
+        return begun.once, shown
+
+    assert play(2) == (True, 10)
+    watcher.says(m.Watch(2, scenes=True, every=every))
+    watcher.heard.clear()
+    assert play(3) == (False, 0)
+    table.at(0.9 * 10 * every)
+    assert play(4) == (False, 0)
+    table.at(1.1 * 10 * every)
+    assert play(5) == (False, 0)  # it began before
+    assert play(6) == (True, 10)
 
 
 @pytest.mark.rule("S7.18")

@@ -1,7 +1,7 @@
 """Measures what a cluster and a store cost: ``python -m tests.experiments.cluster_numbers``.
 
-Prints a table, with the load of the machine before it.  The cluster is one of three nodes on this
-host, so that figures with more nodes than cores say nothing of real machines.
+Prints a table, with the load of the machine before it.  The shards share one node with all cores;
+the other figures are of three nodes on this host, and say nothing of real machines.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def run(file: Path, *words: str) -> tuple[float, float, Path]:
 
 def shards(folder: Path, on: str) -> None:
     file = folder / "evaluation.toml"
-    file.write_text(EVALUATION.format(episodes=16_000))
+    file.write_text(EVALUATION.format(episodes=64_000))
     ways: dict[str, list[str]] = {
         "local": ["--shards=2"],
         "ray": ["--on", on, "--shards=2"],
@@ -225,9 +225,12 @@ def main() -> None:
         folder = Path(name)
         if "store" in chosen:
             store(folder)
-        if {*chosen} & {"shards", "arrivals", "actors"}:
+        if "shards" in chosen:
+            with cluster(cores, nodes=1) as nodes:
+                shards(folder, f"ray:{nodes.address}")
+        if {*chosen} & {"arrivals", "actors"}:
             with cluster() as nodes:
-                for part in (shards, arrivals, actors):
+                for part in (arrivals, actors):
                     if part.__name__ in chosen:
                         part(folder, f"ray:{nodes.address}")
         if "trials" in chosen:

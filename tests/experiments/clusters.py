@@ -1,4 +1,4 @@
-"""A Ray cluster of three nodes on this host, as a program: its address on stdout, orders on stdin.
+"""A Ray cluster on this host, as a program: its address on stdout, orders on stdin.
 
 ``kill`` kills the raylet of the oldest node but the head, ``head`` all of the head, ``add`` adds a
 node, whose environment has the variables that follow as ``NAME=VALUE``; a line answers each.
@@ -47,16 +47,16 @@ class Nodes:
 
 
 @contextmanager
-def cluster(cpus: int = 1) -> Iterator[Nodes]:
+def cluster(cpus: int = 1, nodes: int = 3) -> Iterator[Nodes]:
     """Run a cluster while a context lasts."""
-    command = [sys.executable, "-m", "tests.experiments.clusters", str(cpus)]
+    command = [sys.executable, "-m", "tests.experiments.clusters", str(cpus), str(nodes)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as program:
-        nodes = Nodes(program)
-        assert nodes.address, "the cluster did not start"
+        made = Nodes(program)
+        assert made.address, "the cluster did not start"
         try:
-            yield nodes
+            yield made
         finally:
             program.stdin.close()  # type: ignore[union-attr]
             program.wait()
@@ -88,7 +88,7 @@ def main() -> None:
 
     add(**head)
     addresses = (f"127.0.0.{k}" for k in itertools.count(3))
-    nodes = [add(node_ip_address=next(addresses), **each) for _ in range(2)]
+    nodes = [add(node_ip_address=next(addresses), **each) for _ in range(int(sys.argv[2]) - 1)]
     made.wait_for_nodes(timeout=WAIT)
     os.write(out, f"{made.address}\n".encode())
     for line in sys.stdin:

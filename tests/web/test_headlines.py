@@ -58,7 +58,7 @@ def test_a_sweep_names_its_best_variant() -> None:
         return VariantRow(series, band, None, None, None)
 
     assert of_variants([row("x=1", 0.5), row("x=2", 0.7), row("x=3", float("nan"))]) == (
-        "td in test: x=2 has the highest mean score of 2 variants, 0.70 (0.60..0.80) over 2 runs."
+        "td (test): x=2 has the highest mean score of 2 variants, 0.70 (0.60..0.80) over 2 runs."
     )
-    assert of_variants([row("", 0.5)]) == "td in test: mean score 0.50 (0.40..0.60) of 2 runs."
+    assert of_variants([row("", 0.5)]) == "td (test): mean score 0.50 (0.40..0.60) of 2 runs."
     assert of_variants([]) == ""

@@ -60,7 +60,7 @@ def test_executions_are_listed_and_a_missing_store_is_one_line(browser: TestClie
     assert 'href="/results" aria-current="page"' in text
     assert text.index("2 runs") < text.index("<table"), "first what ran"
     (source,) = re.findall('data-source="([^"]+)"', text)
-    assert browser.get(source).json()[0].startswith("one in one <b>: mean score 0.")
+    assert browser.get(source).json()[0].startswith("one (one <b>): mean score 0.")
     (cup, *_) = browser.get("/results/0/2/headlines").json()
     assert re.match(r"cup: \w+ came first with \d+% \(\d+%..\d+%\) of the points, before", cup)
 
@@ -233,7 +233,7 @@ def test_trials_are_shown_over_seeds(browser: TestClient) -> None:
     assert 'href="/results/0/1/sweep"' in browser.get("/results/0/1").text
     assert 'href="/results/0/2/sweep"' in browser.get("/results").text
     text = browser.get("/results/0/1/sweep").text
-    assert "one in one &lt;b&gt;" in text
+    assert "one (one &lt;b&gt;)" in text
     assert "mean (95 %)" in text
     assert "data-follow" not in text
     (chart,) = shown(text)  # what dice scored is the same fact

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,11 +22,14 @@ from dovetail_web.positions import encode
 from dovetail_web.tables import Table
 
 PAUSE = {"now": 0.25, "wall": 0.25}
-"""Minimum seconds between two messages to a browser, by view, for the sake of a hundred of
-them."""
+"""Minimum seconds between two messages to a browser, by view."""
 GAME_PAUSE = 0.1
+"""The same for a single game."""
+CROWD_PAUSE = 0.0015
+"""Minimum seconds between two messages to a watcher, times the number of browsers: a message takes
+about 0.15 ms, and all of them together should take at most a tenth of a core."""
 TABLE_PAUSE = 0.02
-"""The same for a player at a table."""
+"""Minimum seconds between two messages to a player at a table."""
 BEAT = 1.0
 """Seconds between two heartbeats; a page that misses them says so."""
 SILENT = 30.0
@@ -71,18 +73,11 @@ class Browser:
         self._free.set()
         self._known: dict[int, int] = {}
         """The version of each game on *Now* that the browser has, by episode."""
-        loop = asyncio.get_running_loop()
-
-        def heard() -> None:
-            if not self._news.is_set():
-                with contextlib.suppress(RuntimeError):  # the page is closing
-                    loop.call_soon_threadsafe(self._news.set)
-
-        self._leave = hub.listen(heard)
+        hub.bell.add(self._news)
 
     def close(self) -> None:
         """Release the connection."""
-        self._leave()
+        self._hub.bell.remove(self._news)
         for run in self._runs:
             self._hub.look(run, -1)
 
@@ -174,8 +169,12 @@ class Browser:
                 last = found
                 self._free.clear()
                 await self._socket.send_text(found.decode())
-            kind = self._about.partition(":")[0]
-            await asyncio.sleep(TABLE_PAUSE if self._chair else PAUSE.get(kind, GAME_PAUSE))
+            await asyncio.sleep(TABLE_PAUSE if self._chair else self._pause())
+
+    def _pause(self) -> float:
+        """Return the least seconds between two messages to a watcher."""
+        kind = self._about.partition(":")[0]
+        return max(PAUSE.get(kind, GAME_PAUSE), CROWD_PAUSE * len(self._hub.bell))
 
     async def _lead(self) -> None:
         """Send the leaders of a ladder if they have changed."""

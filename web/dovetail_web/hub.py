@@ -25,6 +25,7 @@ from dovetail.client.client import Experiment as Client
 from dovetail.peer.link import START
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
+from dovetail_web.bell import Bell
 from dovetail_web.chairs import Chairs
 from dovetail_web.games import AFAR, CLOSE, Game, pace, position_of
 from dovetail_web.jobs import Jobs, Steps
@@ -93,8 +94,8 @@ class Hub:
         self.chairs: Chairs | None = None
         self.leaders: Callable[[str], bytes] = lambda ladder: b"null"
         """Returns an arena's ladder as JSON for the hall."""
-        self.version = 0
-        self._listeners: set[Callable[[], None]] = set()
+        self.bell = Bell()
+        """Rings after every change."""
         self._wanted: dict[int | None, int] = {}
         """The number of browsers that look at a run, by run; None for all runs."""
         self._watched: dict[int | None, tuple[float, bool]] = {}
@@ -136,17 +137,6 @@ class Hub:
 
     # -- for browsers ---------------------------------------------------------------------------
 
-    def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
-        """Call ``heard`` after every change, from any thread; return a function that ends that."""
-        with self._lock:
-            self._listeners.add(heard)
-
-        def leave() -> None:
-            with self._lock:
-                self._listeners.discard(heard)
-
-        return leave
-
     def look(self, run: int | None, by: int) -> None:
         """Count a browser that starts (1) or stops (-1) looking at a run, or at all runs."""
         with self._lock:
@@ -158,11 +148,7 @@ class Hub:
 
     def changed(self) -> None:
         """Notify the browsers of a change."""
-        self.version += 1
-        with self._lock:
-            listeners = list(self._listeners)
-        for each in listeners:
-            each()
+        self.bell.ring()
 
     def now(self, known: dict[int, int], environment: str = "") -> dict[str, Any]:
         """Return the connected programs, the runs and the games in progress.
@@ -218,23 +204,18 @@ class Hub:
         with self._lock:
             return next((each for each in reversed(self.games.values()) if each.run == run), None)
 
-    def started(
-        self, client: Client, run: m.Run, named: Callable[[int], None], *, whole: bool = False
-    ) -> None:
+    def started(self, client: Client, run: m.Run, named: Callable[[int], None]) -> None:
         """Start a run and watch it from its first turn.
 
         Args:
             client: the connection.
             run: the run to start.
             named: called with the run's number before any of its messages are handled.
-            whole: whether many turns pass at once, so that all runs are watched closely meanwhile.
         """
         self._early = []
         try:
-            # Watched from afar, as all runs are, a run shows its first turns, and what was thought
-            # before the second; then it is watched closely.
-            far = 0.0 if whole else self._watched.get(None, (pace(AFAR, 0), False))[0]
-            client.request(m.Watch(0, None, scenes=True, thoughts=True, every=far))
+            # All runs are watched closely until this one has a number.
+            client.request(m.Watch(0, None, scenes=True, thoughts=True))
             try:
                 number = client.request(run)["run"]
                 named(number)

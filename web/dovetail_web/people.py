@@ -457,7 +457,7 @@ class People:
 
             try:
                 yield None
-                self._hub.started(client, run, named, whole=True)
+                self._hub.started(client, run, named)
             except DovetailError:
                 _clean(client, replaying.instance)
                 raise

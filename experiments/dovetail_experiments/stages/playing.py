@@ -348,11 +348,15 @@ class Playing:
                 job.runs.remove(run)
                 took = True
                 continue
+            logged = log.isEnabledFor(logging.INFO)
+            over = 0
             for episode in results:
                 self._store.add(job.row, episode)
-                display.advance(job.stage, episode)
-                log.info("%s: %s", job.stage.part.name, _said(episode))
-                run.left -= not episode.will_retry
+                if logged:
+                    log.info("%s: %s", job.stage.part.name, _said(episode))
+                over += not episode.will_retry
+            run.left -= over
+            display.advance(job.stage, over)
             stopped = job.stopped
             job.take(results)
             if job.stopped and not stopped:

@@ -19,7 +19,6 @@ from rich.progress import (
 from rich.text import Text
 
 from dovetail.peer.terminal_escape import plain
-from dovetail.protocol.messages import Episode
 from dovetail_experiments.files.file import Pairing
 from dovetail_experiments.stages.schedule import Stage, StageResult
 from dovetail_experiments.statistics.tallies import faulty, interrupted
@@ -80,12 +79,11 @@ class Display:
             soft_wrap=True,
         )
 
-    def advance(self, stage: Stage, episode: Episode) -> None:
-        """Count a finished episode of a stage."""
-        if not episode.will_retry:
-            self._bars.advance(self._all)
-            self._bars.advance(self._tasks[stage.number])
-            self._over[stage.number] = self._over.get(stage.number, 0) + 1
+    def advance(self, stage: Stage, count: int) -> None:
+        """Count finished episodes of a stage."""
+        self._bars.advance(self._all, count)
+        self._bars.advance(self._tasks[stage.number], count)
+        self._over[stage.number] = self._over.get(stage.number, 0) + count
         now = time.monotonic()
         if self._plain and now - self._said >= EVERY:
             self._said = now

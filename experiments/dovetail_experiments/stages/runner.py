@@ -15,6 +15,7 @@ from rich.console import Console
 from dovetail.peer import provenance
 from dovetail.peer.broker_watchdog import GIVE_UP
 from dovetail.peer.config_location import ConfigSource
+from dovetail.peer.gc_tuning import patient
 from dovetail.protocol import codec
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError
@@ -448,7 +449,7 @@ def steps(
             start = ExecutionStart(
                 file, execution, folder, entry.variant, dict(entry.settings or {})
             )
-            with telling(told, start):
+            with telling(told, start), patient():  # the collector would search all results
                 for each in playing.play():
                     played.append(each)
                     if len(told) > 1 or any(p.save_every or p.keep_best for p in file.phases):

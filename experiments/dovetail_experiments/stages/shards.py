@@ -22,7 +22,7 @@ log = logging.getLogger("dovetail")
 
 PAUSE = 0.1
 """Seconds between checks for a replacement while no shard is left."""
-SLICE = 0.002
+SLICE = 0.005
 """Seconds per wait for one of the brokers."""
 
 
@@ -279,15 +279,14 @@ class DealtRun:
             DovetailError: a run failed, or a broker is gone.
         """
         end = time.monotonic() + (0.5 if timeout is None else timeout)
-        wait = 0.0
         while self._chunks or self._returned or self._dealt < self._total:
-            heard = [self._take(chunk, wait) for chunk in list(self._chunks)]
+            heard = [self._take(chunk) for chunk in list(self._chunks)]
             self._deal()
             results = self._ready()
             # A shard may have just finished work that another run waits for.
             if results or any(heard) or not self._chunks or time.monotonic() >= end:
                 return results
-            wait = SLICE
+            time.sleep(SLICE)
         return self._rest() or None
 
     def drain(self) -> None:
@@ -350,13 +349,13 @@ class DealtRun:
         self._chunks.append(_Chunk(shard, run, left))
         return True
 
-    def _take(self, chunk: _Chunk, timeout: float) -> bool:
+    def _take(self, chunk: _Chunk) -> bool:
         """Collect results of a chunk; return whether there were any."""
         shard = chunk.shard
         results = None
         if not shard.lost:
             try:
-                results = chunk.run.poll(timeout)
+                results = chunk.run.poll(0.0)
             except DovetailError as error:
                 self._shards.fail(shard, error)
         if results is None:

@@ -448,8 +448,8 @@ class Experiment(Closing):
                 ``substitute`` by default.
 
         Options:
-            agents_seed: The master of the seats' seeds; None derives it from ``seed``, which a
-                player may then find if it can be guessed. Default None.
+            agents_seed: The master seed of the seats; None derives it from ``seed``, which a player
+                may then find if it can be guessed. Default None.
             answer_timeout: Seconds for any answer without a clock; None waits forever. Default
                 60.0.
             check: True to check observations, legal actions and rewards against the declared spaces

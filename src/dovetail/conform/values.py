@@ -120,7 +120,7 @@ SENT_SPACES: list[dict[str, Any]] = msgspec.to_builtins(SPACES)
 
 
 def covers(wanted: Any, got: Any) -> bool:
-    """Return whether a space survived the round trip; fields with default values may be left out."""
+    """Return whether a space survived the round trip; fields with defaults may be left out."""
     if not isinstance(wanted, dict) or not isinstance(got, dict):
         return same(wanted, got)
     if "element" in wanted:

@@ -891,7 +891,7 @@ struct Run {
     std::vector<std::variant<std::int64_t, std::string>> substitutes = {};
     /// The name of each of `agents` for watchers, the catalogue and the journal; empty for the offered names.
     std::vector<std::string> names = {};
-    /// The master of the seats' seeds; nil derives it from `seed`, which a player may then find if it can be
+    /// The master seed of the seats; nil derives it from `seed`, which a player may then find if it can be
     /// guessed.
     std::optional<std::int64_t> agents_seed = {};
     /// The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see Seeds in

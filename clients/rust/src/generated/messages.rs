@@ -1543,8 +1543,8 @@ pub struct Run {
     /// The name of each of `agents` for watchers, the catalogue and the journal; empty for the
     /// offered names.
     pub names: Vec<String>,
-    /// The master of the seats' seeds; `None` derives it from `seed`, which a player may then find
-    /// if it can be guessed.
+    /// The master seed of the seats; `None` derives it from `seed`, which a player may then find if
+    /// it can be guessed.
     pub agents_seed: Option<i64>,
     /// The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see
     /// Seeds in SPEC.md.

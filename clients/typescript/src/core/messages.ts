@@ -1590,7 +1590,7 @@ export interface Run {
    */
   names?: readonly string[];
   /**
-   * The master of the seats' seeds; null derives it from `seed`, which a player may then find if it can be
+   * The master seed of the seats; null derives it from `seed`, which a player may then find if it can be
    * guessed.
    */
   agents_seed?: number | null;

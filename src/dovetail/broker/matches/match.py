@@ -68,6 +68,8 @@ class Match:
     """The episode in progress."""
     shown: float = 0.0
     """The time until which paced watchers have had their share of turns."""
+    every: float = 0.0
+    """The pace of that share, in seconds per turn."""
     game: str = ""
     """The name of its environment in the offer."""
 
@@ -149,6 +151,10 @@ class Match:
             scenes=scenes,
         )
         self.machine.on("start")
+        if pace is not None:
+            if pace.every < self.every:  # they look closer now
+                self.shown = now + (self.shown - now) * pace.every / self.every
+            self.every = pace.every
         due = pace is not None and self.shown <= now
         sent = start
         if due and pace is not None:

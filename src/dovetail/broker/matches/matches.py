@@ -14,13 +14,18 @@ from dovetail.protocol import messages as m
 class Matches(BrokerPart):
     """All matches, open or opening; the only place that adds and removes them."""
 
-    STATE = ("_all", "_served")
+    STATE = ("_all", "_served", "_shown")
 
     def __init__(self, broker: BrokerState) -> None:
         self._broker = broker
         self._all: dict[int, Match] = {}
         self._served: dict[Peer, dict[int, Match]] = {}
         """Matches by the peer that serves their environment."""
+        self._shown: list[tuple[float, float]] = []
+        """``shown`` and ``every`` of closed matches, which new ones take over.
+
+        Watchers at a pace must not see more of many short matches than of a few long ones.
+        """
 
     def get(self, number: int) -> Match | None:
         """Return a match by number."""
@@ -82,6 +87,9 @@ class Matches(BrokerPart):
         seq = peer.outbox.ask(opening)
         due = now + run.rules.patience
         match = Match(number, run.number, peer, seq, due, slots=slots, game=asked.environment)
+        self._shown = sorted((each for each in self._shown if each[0] > now), reverse=True)
+        if self._shown:
+            match.shown, match.every = self._shown.pop()
         self._all[number] = run.matches[number] = match
         self._serve(match, peer)
         self.watch(match)
@@ -100,6 +108,7 @@ class Matches(BrokerPart):
         """Close and remove a match without an episode."""
         del self._all[match.number], run.matches[match.number]
         self._leave(match)
+        self._shown.append((match.shown, match.every))
         if match in run.idle:
             run.idle.remove(match)
         match.close()

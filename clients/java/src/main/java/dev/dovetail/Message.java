@@ -3024,7 +3024,7 @@ public sealed interface Message extends Encodable {
      *     until it is back; one for each of {@code agents}, or one for all.
      * @param names The name of each of {@code agents} for watchers, the catalogue and the journal; empty for the
      *     offered names.
-     * @param agentsSeed The master of the seats' seeds; null derives it from {@code seed}, which a player may then
+     * @param agentsSeed The master seed of the seats; null derives it from {@code seed}, which a player may then
      *     find if it can be guessed.
      * @param derivation The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see
      *     Seeds in SPEC.md.
