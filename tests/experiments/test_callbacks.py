@@ -202,7 +202,8 @@ def test_values_and_counts_come_from_one_reading() -> None:
         def __iter__(self) -> Iterator[Episode]:
             self.times += 1
             for index in range(4):
-                one = SeatResult("td", 1, 3.0, 1, 0.0, measures={"error": index * 0.5})
+                told = {"error": index * 0.5, "return": 9.0, "score": 9.0}
+                one = SeatResult("td", 1, 3.0, 1, 0.0, measures=told)
                 other = SeatResult("random", 2, math.nan, 1, 0.0, measures={"error": math.inf})
                 seats = [one, other] if index % 2 == 0 else [other, one]
                 outcome = [1.0, 0.0] if index % 2 == 0 else [0.0, 1.0]

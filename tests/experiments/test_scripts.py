@@ -115,7 +115,8 @@ def test_results_become_a_polars_frame_in_one_call(monkeypatch: pytest.MonkeyPat
     """All rows count for the types: a measurement may appear late, and a score may be missing at
     first."""
     monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(DataFrame=Frame))
-    late = msgspec.convert({"agent": "td", "instance": 1, "measures": {"loss": 0.5}}, SeatResult)
+    measures = {"loss": 0.5, "return": 9.0}
+    late = msgspec.convert({"agent": "td", "instance": 1, "measures": measures}, SeatResult)
     early = SeatResult("td", 1, total=1.0)
     results = Results(
         Episode(1, number, 7, 3, "terminated", [seat]) for number, seat in enumerate([early, late])
@@ -124,6 +125,7 @@ def test_results_become_a_polars_frame_in_one_call(monkeypatch: pytest.MonkeyPat
     assert frame.length is None
     assert [row["episode"] for row in frame.data] == [0, 1]
     assert [row.get("loss") for row in frame.data] == [None, 0.5]
+    assert [row["return"] for row in frame.data] == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars"])

@@ -120,7 +120,8 @@ class Measures:
                 if value == value:
                     label = f"{name} of {agent}"
                     self.curves.setdefault(label, Thinned()).add(self.episodes, value)
-                self._sum(agent, name, value)
+                if name not in ("return", "score"):  # those are not the agent's to tell
+                    self._sum(agent, name, value)
             self._sum(agent, "return", seat.total)
             if outcome is not None:
                 self._sum(agent, "score", outcome[number])

@@ -30,29 +30,30 @@ class Results(list[Episode]):
     """
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each seat of each episode."""
-        return [
-            {
-                "episode": each.index,
-                "seed": each.seed,
-                "reason": each.reason,
-                "blame": each.blame,
-                "turns": each.turns,
-                "scored": each.scored,
-                "seat": number,
-                "agent": seat.agent,
-                "instance": seat.instance,
-                "stands_for": seat.stands_for,
-                "return": seat.total,
-                "score": None if each.outcome is None else each.outcome[number],
-                "decisions": seat.decisions,
-                "seconds": seat.seconds,
-                "breaches": seat.breaches,
-                **seat.measures,
-            }
-            for each in self
-            for number, seat in enumerate(each.seats)
-        ]
+        """Return a row for each seat of each episode, without measures named like its columns."""
+        found: list[dict[str, Any]] = []
+        for each in self:
+            for number, seat in enumerate(each.seats):
+                row: dict[str, Any] = {
+                    "episode": each.index,
+                    "seed": each.seed,
+                    "reason": each.reason,
+                    "blame": each.blame,
+                    "turns": each.turns,
+                    "scored": each.scored,
+                    "seat": number,
+                    "agent": seat.agent,
+                    "instance": seat.instance,
+                    "stands_for": seat.stands_for,
+                    "return": seat.total,
+                    "score": None if each.outcome is None else each.outcome[number],
+                    "decisions": seat.decisions,
+                    "seconds": seat.seconds,
+                    "breaches": seat.breaches,
+                }
+                measures = seat.measures.items()
+                found.append(row | {name: value for name, value in measures if name not in row})
+        return found
 
     def pandas(self) -> pandas.DataFrame:
         """Return the rows as a pandas frame.
