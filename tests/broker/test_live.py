@@ -30,7 +30,7 @@ from dovetail.broker.shell.serve import serve
 from dovetail.broker.shell.server import Server
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.journal import EpisodeRecord, StateRecord, read
+from dovetail.protocol.journal import EpisodeRecord, NumberRecord, StateRecord, read
 from dovetail.protocol.logfile import new_framing
 
 
@@ -451,6 +451,25 @@ def test_a_snapshot_is_written_over_the_file_before_the_last(
     assert not caplog.records
     second.server.close()
     assert [each.name for each in tmp_path.iterdir()] == ["games"]
+
+
+def test_a_log_older_than_its_journal_is_named_and_uses_no_number_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "games"
+    shell = Shell(path)
+    old = place(path).read_bytes()
+    shell.journal.write([NumberRecord(50)])
+    shell.die()
+    place(path).write_bytes(old)
+    second = Shell(path)
+    assert second.server.core.broker.next == 50
+    assert f"{place(path)} is older than its journal: the last 1 records may" in caplog.text
+    second.die()
+    path.write_bytes(path.read_bytes()[:-1])
+    third = Shell(path)
+    assert f"{path} has lost its last 1 records" in caplog.text
+    third.server.close()
 
 
 class Strangers:

@@ -191,7 +191,14 @@ class Live:
         core.broker.states.update(self._journal.states_until(head.records))
         snapshot.read(head.state, core, known)
         records, now = replay(core, events, known)
-        self._journal.write(records[max(0, self._journal.number - head.records) :])
+        since = self._journal.number - head.records
+        if since > len(records):
+            text = "%s is older than its journal: the last %d records may be played again"
+            log.warning(text, self.path, since - len(records))
+        elif since < 0:
+            log.warning("%s has lost its last %d records", self._journal.path, -since)
+        self._journal.write(records[max(0, since) :])
+        core.broker.next = max(core.broker.next, self._journal.next)
         core.broker.states.update(self._journal.states)
         core.broker.settings = settings
         now = max(now, head.now)
