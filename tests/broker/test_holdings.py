@@ -13,6 +13,7 @@ from tests.broker.conversation import Conversation, Voice
 from tests.broker.test_stacked import Stack
 
 from dovetail.broker.core.decode import Intake
+from dovetail.broker.matches.stack_arrays import MEASURE, NONE
 from dovetail.broker.peers import holdings, limits
 from dovetail.broker.peers.holdings import full
 from dovetail.broker.peers.state import ALL
@@ -451,3 +452,27 @@ def test_states_count_among_the_bytes_of_the_journal() -> None:
         assert not full(broker, trial, "mine", 3_000)
         broker.store(trial, "mine", "learner", bytes(3_000), shared=False)
     assert "episodes and states have 12,072 bytes" in full(broker, trial, "mine", 1)
+
+
+def test_a_group_has_room_for_no_more_than_may_be_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room for the actions of twice as many turns was made first, and counted afterwards."""
+    table = Stack().begun()
+    trial = peer(table.experiment)
+    turns = table.core.broker.connections[table.environment.address]
+    monkeypatch.setattr(type(turns), "size", property(lambda _: 1, lambda *_: None))
+    [(_, stack)] = table.core.runs.stacked._all.values()
+    stack.acts = np.full((3, 1_000, 2), NONE, np.int32)
+    stack.turn[:] = 998
+    before = trial.held
+    table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 1, 1, measures=[{str(number): 1.0 for number in range(64)}] * 3)
+    table.environment.hears(m.EnvironmentSteps)
+    table.turns(1)
+    assert trial.held - before == stack.acts.nbytes + 1 + 3 * 64 * MEASURE
+    monkeypatch.setattr(holdings, "HELD", trial.held + 1_000)
+    table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 1, 1)
+    table.environment.hears(m.EnvironmentSteps)
+    table.turns(2)
+    assert [each.result.reason for each in table.records] == ["truncated"] * 3
+    assert stack.acts.shape == (3, 1_000, 2)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.broker.conversation import Conversation, Voice
 
-from dovetail.broker.rules.account import MEASURES
+from dovetail.broker.rules.account import LONGEST, MEASURES
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.spaces import Box
@@ -472,8 +472,8 @@ def test_an_environment_that_leaves_alone_fails_the_run() -> None:
 def test_a_game_that_is_refused_or_has_other_seats_fails_the_run() -> None:
     table = Conversation()
     opened = table.environment.last
-    table.environment.says(m.Error("unavailable", "no such board", answers=opened.seq))  # type: ignore[attr-defined]
-    table.experiment.hears(m.Done, reason="failed", message="no such board")
+    table.environment.says(m.Error("\x1b[2J", "no such board", answers=opened.seq))  # type: ignore[attr-defined]
+    table.experiment.hears(m.Done, reason="failed", message="no such board", code="unavailable")
     table = Conversation()
     table.spec.seats = 3
     table.opens()
@@ -520,11 +520,13 @@ def test_what_an_agent_measured_is_averaged_into_the_result() -> None:
     table.environment.turns(0)
     table.agents[0].hears(m.AgentStep)
     many = {f"name {number}": 1.0 for number in range(2 * MEASURES)}
+    many = {"n" * (LONGEST + 1): 1.0, "a\x1b[2J": 1.0, **many}
     table.agents[0].acts(0, measures={"loss": 3.0, **many})
     table.environment.hears(m.EnvironmentStep)
     table.environment.turns(terminated=True)
     measured = table.experiment.hears(m.Episode).seats[0].measures
     assert (measured["loss"], measured["rate"], len(measured)) == (2.0, 0.5, MEASURES)
+    assert all(name.isprintable() and len(name) <= LONGEST for name in measured)
 
 
 @pytest.mark.rule("S6.14")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from dovetail.broker.core.core import Core, Settings
 from dovetail.broker.durable import snapshot
 from dovetail.broker.matches.stack_arrays import StackArrays
 from dovetail.broker.matches.stack_decode import _difference, problem
+from dovetail.broker.peers.limits import elements
 from dovetail.broker.rules.legality import chosen
 from dovetail.broker.runs import stacked
 from dovetail.protocol import codec
@@ -398,6 +400,37 @@ def test_an_illegal_action_is_replaced_by_one_drawn_from_the_seed() -> None:
     assert [record.breached for record in table.records] == [[[0, 0]], [], [[0, 0]]]
 
 
+ENDED: dict[str, Any] = {"rows": None, "seats": None, "legal": None, "observations": b"\xc0"}
+
+
+@pytest.mark.rule("S16.10")
+def test_empty_final_observations_of_any_shape_reach_the_seats() -> None:
+    """NumPy cannot put together those with 2^62 rows, which left the results unsent."""
+    table = Stack().begun()
+    table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 0, 0)
+    table.environment.hears(m.EnvironmentSteps)
+    empty = np.empty((1 << 62, 0), np.int8)
+    table.turns(1, over=np.ones(3, np.uint8), finals=[[empty, empty]] * 3, **ENDED)
+    assert reasons(table.experiment) == ["terminated"] * 3
+    assert [each.shape for each in table.agents[1].hears(m.Ends).observations] == [empty.shape] * 3
+
+
+@pytest.mark.rule("S11.1")
+def test_results_come_in_frames_that_an_experiment_can_read() -> None:
+    table = Stack().begun()
+    broker = table.core.broker
+    broker.settings = replace(broker.settings, limits=m.Limits(elements=200))
+    table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 0, 0, measures=[{str(number): 1.0 for number in range(30)}] * 3)
+    table.environment.hears(m.EnvironmentSteps)
+    table.turns(1, over=np.ones(3, np.uint8), **ENDED)
+    for index in range(3):
+        found = table.experiment.hears(m.Episodes)
+        assert elements(msgspec.to_builtins(found)) <= 200
+        assert [each.index for each in found.results] == [index]
+
+
 @pytest.mark.rule("S16.9")
 def test_an_answer_that_comes_after_its_time_is_a_timeout_in_each_slot() -> None:
     """The broker itself may be late to look at the clock, while the answer waits."""
@@ -456,16 +489,16 @@ def test_what_a_seat_counted_before_another_ends_the_episode_is_kept(
 def test_what_a_seat_counts_is_what_others_can_read() -> None:
     """Only names have a measure, and a sum that has no room in a column stays at its end."""
     table = Stack().begun()
+    measures = [{7: 1.0, "loss": 2, "n" * 257: 1.0, "a\x1b[2J": 1.0}, None, {}]
     most = np.iinfo(np.int32).max
     table.agents[0].hears(m.AgentSteps)
-    table.answers(0, 0, 0, 0, refused=i4(most, 1, 0), measures=[{7: 1.0, "loss": 2}, None, {}])
+    table.answers(0, 0, 0, 0, refused=i4(most, 1, 0), measures=measures)
     table.environment.hears(m.EnvironmentSteps)
     table.turns(1)
     table.agents[0].hears(m.AgentSteps)
     table.answers(0, 0, 0, 0, refused=i4(most, 1, 0))
     table.environment.hears(m.EnvironmentSteps)
-    ended: Any = {"rows": None, "seats": None, "legal": None, "observations": b"\xc0"}
-    table.turns(2, over=np.ones(3, np.uint8), **ended)
+    table.turns(2, over=np.ones(3, np.uint8), **ENDED)
     results = table.experiment.hears(m.Episodes).results
     assert [each.seats[0].refused for each in results] == [most, 2, 0]
     assert [each.seats[0].measures for each in results] == [{"loss": 2.0}, {}, {}]

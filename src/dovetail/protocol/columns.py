@@ -87,9 +87,10 @@ def part(column: Any, rows: Column) -> Any:
 
 
 def stacked(rows: list[Any]) -> Any:
-    """Return values as one column: a tensor if all have one dtype and shape, else a list."""
+    """Return values as one column: a tensor if all have one dtype and shape and are not empty,
+    else a list."""
     first = rows[0] if rows else None
-    if isinstance(first, np.ndarray | np.generic):
+    if isinstance(first, np.ndarray | np.generic) and first.size:  # NumPy lacks some empty shapes
         kind = first.dtype, first.shape
         if all(isinstance(r, np.ndarray | np.generic) and (r.dtype, r.shape) == kind for r in rows):
             return np.stack(rows)

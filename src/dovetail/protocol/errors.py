@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal, get_args
 
 Code = Literal[
     "malformed",
@@ -24,6 +24,7 @@ Code = Literal[
     "crashed",
     "journal",
 ]
+CODES: Final = frozenset(get_args(Code))
 
 WORDS: dict[str, dict[str, str]] = {
     "Code": {

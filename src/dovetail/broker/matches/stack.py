@@ -157,8 +157,8 @@ class Stack(Batch):
         for at, slot in enumerate(batch[ended].tolist()):
             ending = Ending(SEAT_REASONS[kinds[at] - 1], None, scores[at])
             found.append(Over(slot, ending, [], at, None if cut is None else cut[at]))
+        found = [each for each in found if each.slot not in wrong]
         for slot, text in wrong.items():
-            found = [each for each in found if each.slot != slot]
             ending = Ending("environment-failed", message=text)
             found.append(Over(slot, ending, before[slot]))
         limit = self.rules.max_turns

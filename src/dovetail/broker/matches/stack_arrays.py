@@ -10,13 +10,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from dovetail.broker.rules.account import MEASURES
+from dovetail.broker.rules.account import may_measure
 from dovetail.protocol import codec, columns
 from dovetail.protocol.columns import Column
 from dovetail.protocol.seeds import SeatSeeds
 
 NONE = int(np.iinfo(np.int32).min)
 """The entry of ``acts`` for a seat that does not act in a turn."""
+MEASURE = 1_300
+"""Maximum bytes of a measure, with its name."""
 
 
 class StackArrays:
@@ -52,6 +54,8 @@ class StackArrays:
         self.refused = np.zeros((size, seats), np.int32)
         self.measured: dict[int, dict[int, dict[str, list[float]]]] = {}
         """By slot, seat and name: the sum and the count of the measured values."""
+        self.measures = 0
+        """Their number."""
         self.breached: dict[int, list[list[int]]] = {}
         """By slot: ``[turn, seat]`` of each action that the broker chose."""
         self.earned = False
@@ -82,9 +86,10 @@ class StackArrays:
             self.draws[slots] = self._seat_seeds.column(seeds.tolist(), indices, seated)
         self.played[slots] = 0
         self.acts[slots] = NONE
-        for kept in (self.measured, self.breached):
-            for slot in kept.keys() & slots.tolist() if kept else ():
-                del kept[slot]
+        if self.measured or self.breached:
+            for slot in slots.tolist():
+                self.measures -= sum(map(len, self.measured.pop(slot, {}).values()))
+                self.breached.pop(slot, None)
 
     def whole(self, slots: Column) -> Any:
         """Return an index of distinct slots: a slice, which is much faster, if they are all."""
@@ -106,6 +111,11 @@ class StackArrays:
         # At one flat index, which takes a third of the time.
         self.acts.put((rows * np.int64(turn) + turns) * number + seats, actions)
         self.played.put(rows, turns + 1)
+
+    def needs(self, rows: Column) -> int:
+        """Return the bytes kept, with the room that ``note`` makes for the actions of some slots."""
+        full = not columns.every(self.turn.take(rows) < self.acts.shape[1])
+        return (self.acts.nbytes << full) + MEASURE * self.measures
 
     def credit(self, rewards: Column | None, batch: Column, failed: list[int]) -> None:
         """Credit the rewards of a batch, except in slots whose episode failed."""
@@ -130,7 +140,8 @@ class StackArrays:
         for name, value in given.items():
             if not (isinstance(name, str) and isinstance(value, int | float)):
                 continue  # neither the journal nor a client could read it
-            if name in sums or len(sums) < MEASURES:
+            if may_measure(name, sums):
+                self.measures += name not in sums
                 total, count = sums.get(name, (0.0, 0.0))
                 sums[name] = [total + value, count + 1]
 

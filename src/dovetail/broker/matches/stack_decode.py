@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -205,16 +206,15 @@ def actions(given: m.Actions, rows: Column, seats: Column) -> ActionColumns:
     faults = {}
     if len(given.faults) > count:
         raise ProtocolError("invalid", f"`faults` has more than an entry for each of {count} rows")
+    named = list(zip(rows.tolist(), seats.tolist(), strict=True)) if given.faults else []
     for fault in given.faults:
-        there = rows == fault.slot
-        if fault.seat is not None:
-            there &= seats == fault.seat
-        at = np.flatnonzero(there)
-        if not len(at):
+        low, high = (-1, MAX_SEATS) if fault.seat is None else (fault.seat, fault.seat)
+        at = range(bisect_left(named, (fault.slot, low)), bisect_right(named, (fault.slot, high)))
+        if not at:
             seat = "" if fault.seat is None else f", seat {fault.seat}"
             text = f"`faults` names slot {fault.slot}{seat}, which has no row"
             raise ProtocolError("invalid", text)
-        faults.update(dict.fromkeys(at.tolist(), fault))
+        faults.update(dict.fromkeys(at, fault))
     return ActionColumns(chosen, refused, faults)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from mypy_extensions import mypyc_attr
 
 from dovetail.broker.rules.clocks import SeatClock
+from dovetail.protocol.display_text import UNNAMED
 from dovetail.protocol.messages import Legal, Mode
 from dovetail.protocol.spaces import Space
 from dovetail.protocol.states import SEAT, Machine, SeatPhase
@@ -15,6 +17,14 @@ MAX_COUNT = (1 << 63) - 1
 """The largest integer that every client reads."""
 MEASURES = 64
 """Maximum names of measures of a seat in an episode."""
+LONGEST = 256
+"""Maximum characters of such a name."""
+
+
+def may_measure(name: str, measured: Collection[str]) -> bool:
+    """Return whether a value is counted under a name, beside those ``measured`` before."""
+    few = len(measured) < MEASURES and len(name) <= LONGEST
+    return name in measured or (few and not UNNAMED.search(name))
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
@@ -81,10 +91,10 @@ class SeatAccount:
         """Count answers refused at a bridge, up to the largest number in a result."""
         self.refused = min(self.refused + count, MAX_COUNT)
 
-    def measure(self, measures: dict[str, float]) -> None:
-        """Add the agent's measures; names beyond ``MEASURES`` are dropped."""
-        for name, value in measures.items():
-            if name in self.measured or len(self.measured) < MEASURES:
+    def measure(self, given: dict[str, float]) -> None:
+        """Add the agent's measures, under names that ``may_measure`` admits."""
+        for name, value in given.items():
+            if may_measure(name, self.measured):
                 total, count = self.measured.get(name, (0.0, 0))
                 self.measured[name] = total + value, count + 1
 

@@ -197,7 +197,7 @@ class Stacked(BrokerPart):
             size: the bytes of its turns.
             overs: the episodes that the turns end anyway.
         """
-        more = stack.acts.nbytes + size - stack.held
+        more = stack.needs(stack.rows) + size - stack.held
         if not size or abs(more) <= COUNTED:
             return []
         stack.held += more

@@ -9,10 +9,12 @@ import numpy as np
 from dovetail.broker.matches.run import RunState
 from dovetail.broker.matches.stack import Over, Stack
 from dovetail.broker.peers.state import BrokerState
+from dovetail.broker.rules.account import LONGEST
 from dovetail.broker.watch.watching import Watching
-from dovetail.protocol import columns
+from dovetail.protocol import codec, columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
+from dovetail.protocol.display_text import MAX_LINE
 from dovetail.protocol.journal import EpisodeRecord
 
 
@@ -41,7 +43,9 @@ class Results:
         if self._watching.peers:
             for result in results:
                 self._watching.tell(run, result, seen=False)
-        run.experiment.outbox.deliver(m.Episodes(run.number, results))
+        most = _most(results, self._broker.settings.limits, measured=bool(stack.measured))
+        for first in range(0, len(results), most):
+            run.experiment.outbox.deliver(m.Episodes(run.number, results[first : first + most]))
 
     def _results(
         self, run: RunState, stack: Stack, overs: list[Over], slots: Column
@@ -67,9 +71,11 @@ class Results:
             ending, scored = over.ending, over.ending.scored
             seats = every[row * size : (row + 1) * size]
             actions, turns = histories[row]
+            written = run.written + len(actions)
             if stack.measured:
                 for seat, result in enumerate(seats):
                     result.measures = stack.means(over.slot, seat)
+                    written += len(codec.encode(result.measures))
             episode = m.Episode(
                 *(run.number, indices[row], numbers[row], seeds[row], ending.reason, seats),
                 *(ending.outcome, ending.blame, turns, scored),
@@ -85,7 +91,7 @@ class Results:
                 derivation=asked.derivation,
                 seeds=draws[row],
             )
-            self._broker.record(run.experiment, record, run.written + len(actions))
+            self._broker.record(run.experiment, record, written)
             found.append(episode)
         return found
 
@@ -132,3 +138,13 @@ class Results:
             if blamed:
                 ends.blames = blames[of]
             instance.peer.outbox.deliver(ends)
+
+
+def _most(results: list[m.Episode], limits: m.Limits, *, measured: bool) -> int:
+    """Return how many results fit into a frame, however long their texts are."""
+    seats = results[0].seats
+    measures = max(len(s.measures) for each in results for s in each.seats) if measured else 0
+    values = 32 + len(seats) * (24 + 2 * measures)
+    name = 4 * LONGEST  # in bytes
+    size = 4 * MAX_LINE + name + len(seats) * (name + 256 + measures * (name + 16))
+    return max(1, min(limits.elements // values, limits.frame // size))
