@@ -16,6 +16,7 @@ import msgspec
 import pytest
 from msgspec import structs
 from tests.broker.conversation import Conversation, Voice
+from tests.broker.test_runs import second_run
 
 from dovetail.broker.core.core import Settings
 from dovetail.broker.core.decode import Intake
@@ -25,6 +26,7 @@ from dovetail.broker.peers import limits
 from dovetail.broker.peers.outbox import Audience, Out, Outbox
 from dovetail.broker.requests import catalogue as catalogue_module
 from dovetail.broker.requests import commands as commands_module
+from dovetail.broker.requests.requests import Requests
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.runs.runs import Runs
 from dovetail.broker.shell import watcher_queue as queue_module
@@ -235,6 +237,46 @@ def test_a_lookahead_for_a_decision_costs_nothing() -> None:
     table.environment.hears(m.EnvironmentLookahead)
 
 
+def test_what_is_looked_through_costs_by_its_number() -> None:
+    """Each message cost a few units, and the broker up to a thousand times as much."""
+    table = Conversation()
+    maker = Voice(table, "agent", "maker", m.Offer("td"))
+    for number in range(2, 502):
+        table.now += 1.0
+        table.experiment.says(m.ExperimentCreate(number, "td", timeout=None))
+    assert cost(table.experiment, m.Cancel(600, request=999)) >= 5
+    for create in [*maker.heard]:
+        maker.says(m.Reply(create.id))
+    assert cost(maker, m.Pong()) >= 5
+    assert cost(maker, m.Action(99, 0, 0)) >= 5
+
+
+@pytest.mark.parametrize("how", ["watch", "resume"])
+def test_turns_that_a_watcher_is_shown_at_once_cost_it_something(how: str) -> None:
+    table = second_run(0, episodes=99, concurrency=50)
+    for each in [*table.environment.heard]:
+        view = m.View(0, 1, [0])
+        table.environment.says(m.Turn(each.episode, 0, [0], [view]))
+    watcher = Voice(table, "observer", "eyes")
+    asked = cost(watcher, m.Watch(1, scenes=True))
+    again = cost(watcher, m.Hello(1, "observer", resume=watcher.token))
+    assert (asked if how == "watch" else again) >= 50
+
+
+def test_an_idle_peer_leaves_without_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Conversation()
+    one, other = (Voice(table, "agent", name, m.Offer(name)) for name in "ab")
+
+    def searched(*_: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(Runs, "__iter__", searched)
+    table.core.lost(one.address, table.now)
+    monkeypatch.setattr(Requests, "abandon", searched)
+    other.says(m.Bye())
+    assert other.token not in table.core.broker.sessions
+
+
 def test_a_catalogue_costs_by_the_values_of_its_page() -> None:
     table = Conversation()
     small = cost(table.experiment, m.Catalogue(2))
@@ -319,6 +361,36 @@ def test_what_is_not_confirmed_is_weighed_once() -> None:
     assert size / 3 < outbox.unseen() < size
     outbox.arrived(200)
     assert outbox.unseen() == 0
+
+
+def test_what_is_kept_is_not_searched_whole() -> None:
+    """A peer that confirms nothing can have 100,000 frames kept, and then say ``pong`` often."""
+    looked = 0
+
+    class Kept(dict[int, Any]):
+        def __iter__(self) -> Any:
+            nonlocal looked
+            for each in super().__iter__():
+                looked += 1
+                yield each
+
+        def values(self) -> Any:
+            raise AssertionError
+
+    outbox = Outbox(Out(), "peer")
+    for number in range(1, 100):
+        outbox.deliver(m.Reply(number))
+    outbox._kept = Kept(outbox._kept)
+    outbox.arrived(3)
+    assert looked <= 4
+    found: Any = outbox.reply_to(50)
+    assert (found.id, outbox.reply_to(3)) == (50, None)
+    outbox.arrived(99)
+    assert outbox.reply_to(50) is None
+    outbox.ask(m.Save(1, 1))
+    outbox.deliver(m.Leave(1))
+    outbox.release(100)
+    assert outbox.replay(100) == 1  # not the other, which was confirmed
 
 
 def test_a_run_may_have_so_many_seats() -> None:

@@ -33,6 +33,7 @@ def test_a_line_is_one_line_without_what_a_terminal_obeys(text: str) -> None:
 
 def test_a_long_line_says_that_it_was_cut() -> None:
     assert shown.line("x" * 3000) == "x" * 1997 + "..."
+    assert shown.line("\n" * shown.LOOKED_AT + "x") == ""  # of 16 MB only so much is looked at
 
 
 @pytest.mark.rule("S13.5")

@@ -35,6 +35,8 @@ _ORDER = re.compile("[\u061c\u200e\u200f\ud800-\udfff]")
 """Marks of the reading order, which a single line can do without, and surrogates."""
 MAX_LINE = 2000
 """Maximum characters of a line."""
+LOOKED_AT = 16 * MAX_LINE
+"""Characters of a text that can become a line; a frame of them would take seconds."""
 
 
 def line(text: str) -> str:
@@ -46,7 +48,7 @@ def line(text: str) -> str:
     if text.isprintable() and len(text) <= MAX_LINE:
         return text
     # An unterminated sequence hides no more than its own line.
-    text = OBEYED.sub("", text.translate(_LINE_ENDS))
+    text = OBEYED.sub("", text[:LOOKED_AT].translate(_LINE_ENDS))
     found = " ".join(_ORDER.sub("", text).split())
     return found if len(found) <= MAX_LINE else f"{found[: MAX_LINE - 3]}..."
 

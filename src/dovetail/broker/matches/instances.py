@@ -79,11 +79,13 @@ class Instance:
 class Instances(BrokerPart):
     """All instances; nothing else adds or removes one."""
 
-    STATE = ("_all", "_at", "_named")
+    STATE = ("_all", "_at", "_made", "_named")
 
     def __init__(self) -> None:
         self._all: dict[int, Instance] = {}
         self._at: dict[Peer, dict[int, Instance]] = {}
+        self._made: dict[Peer, dict[int, Instance]] = {}
+        """By their owners."""
         self._named: dict[str, Instance] = {}
         """Programs that are single agents, by their unique names."""
 
@@ -94,7 +96,8 @@ class Instances(BrokerPart):
         """Add one."""
         self._all[instance.number] = instance
         instance.owner.held += instance.held
-        self._at.setdefault(instance.peer, {})[instance.number] = instance
+        for index, peer in ((self._at, instance.peer), (self._made, instance.owner)):
+            index.setdefault(peer, {})[instance.number] = instance
         if instance.offer.instance:
             self._named[instance.agent] = instance
 
@@ -102,9 +105,10 @@ class Instances(BrokerPart):
         """Remove one, if present."""
         if self._all.pop(instance.number, None) is not None:
             instance.owner.held -= instance.held
-            del self._at[instance.peer][instance.number]
-            if not self._at[instance.peer]:
-                del self._at[instance.peer]
+            for index, peer in ((self._at, instance.peer), (self._made, instance.owner)):
+                del index[peer][instance.number]
+                if not index[peer]:
+                    del index[peer]
             if self._named.get(instance.agent) is instance:
                 del self._named[instance.agent]
 
@@ -129,4 +133,4 @@ class Instances(BrokerPart):
 
     def made_for(self, experiment: Peer) -> list[Instance]:
         """Return the instances that an experiment created."""
-        return [each for each in self._all.values() if each.owner is experiment]
+        return list(self._made.get(experiment, {}).values())

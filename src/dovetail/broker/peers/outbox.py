@@ -7,6 +7,7 @@ resend what is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from itertools import takewhile
 
 from mypy_extensions import mypyc_attr
 
@@ -40,6 +41,7 @@ class Outbox:
     """A peer's outgoing messages, sent through ``out``."""
 
     __slots__ = (
+        "_answers",
         "_due",
         "_kept",
         "_out",
@@ -59,6 +61,8 @@ class Outbox:
         self.asked: dict[int, m.Asked] = {}
         """Requests that are not answered yet."""
         self._kept: dict[int, m.Numbered] = {}
+        self._answers: dict[int, int] = {}
+        """The ``seq`` of the kept answer to each request, by the request's ``id``."""
         self._due = 0
         """``seq`` at the last call of ``unseen``."""
         self._sizes: dict[int, int] = {}
@@ -79,6 +83,8 @@ class Outbox:
         self.seq = message.seq = self.seq + 1
         if not self.reliable:
             self._kept[self.seq] = message
+            if isinstance(message, m.Reply | m.Saved | m.Error) and message.id is not None:
+                self._answers[message.id] = self.seq
         if self.present:
             self._out.messages.append((self.address, message))
 
@@ -106,9 +112,15 @@ class Outbox:
             self._kept[seq] = message
 
     def arrived(self, seen: int) -> None:
-        """Drop every frame up to a number that the peer has confirmed."""
-        for seq in [seq for seq in self._kept if seq <= seen]:
-            del self._kept[seq]
+        """Drop every frame up to a number that the peer has confirmed.
+
+        One that ``release`` kept behind later ones goes with these: a peer can say what it has seen
+        too often to look at all.
+        """
+        for seq in [*takewhile(seen.__ge__, self._kept)]:
+            message = self._kept.pop(seq)
+            if isinstance(message, m.Reply | m.Saved | m.Error) and message.id is not None:
+                self._answers.pop(message.id, None)
             if self._sizes:
                 self._unseen -= self._sizes.pop(seq, 0)
 
@@ -125,10 +137,8 @@ class Outbox:
 
     def reply_to(self, request: int) -> m.Delivered | None:
         """Return the kept answer to one of the peer's requests, if any."""
-        for message in self._kept.values():
-            if isinstance(message, m.Reply | m.Saved | m.Error) and message.id == request:
-                return message
-        return None
+        message = self._kept.get(self._answers.get(request, 0))
+        return message if isinstance(message, m.Reply | m.Saved | m.Error) else None
 
     @property
     def settled(self) -> int:
@@ -151,7 +161,7 @@ class Outbox:
     def replay(self, seen: int) -> int:
         """Resend what a resuming peer may have missed; return the number of frames."""
         self.arrived(seen)
-        missed = sorted({**self._kept, **self.asked})
+        missed = sorted({*(seq for seq in self._kept if seq > seen), *self.asked})
         for seq in missed:
             message = self.asked.get(seq) or self._kept[seq]
             self._out.messages.append((self.address, message))
@@ -162,6 +172,7 @@ class Outbox:
         self.present = False
         self.reliable = True
         self._kept.clear()
+        self._answers.clear()
         self._sizes.clear()
         self.asked.clear()
 

@@ -15,6 +15,7 @@ from dovetail.broker.peers.holdings import (
 )
 from dovetail.broker.peers.limits import (
     LOOKAHEAD,
+    PASSED,
     SAVED_BYTES,
     SAVES,
     SOUGHT,
@@ -284,6 +285,7 @@ class Requests(BrokerPart):
 
     def cancel(self, peer: Peer, number: int) -> bool:
         """Give up a peer's pending request; return whether there was one."""
+        self._broker.charge(peer, PASSED * len(self._all))
         for request in self._all.values():
             if request.asker is peer and request.id == number and not request.given_up:
                 self._give_up(request)

@@ -312,11 +312,8 @@ class Sessions:
 
     def _waiting(self, peer: Peer) -> int:
         """Return the number of runs that need a peer."""
-        return sum(
-            any(agent.peer is peer for agent in run.agents)
-            or any(match.environment is peer for match in run.matches.values())
-            for run in self._runs
-        )
+        seated = (number for each in self._instances.at(peer) for number in each.runs)
+        return len({*seated, *(match.run for match in self._runs.matches.at(peer))})
 
     def on_bye(self, peer: Peer, message: m.Bye, now: float) -> None:
         self._forget(peer, "bye", "left", now)
@@ -341,10 +338,12 @@ class Sessions:
         self._broker.sessions.pop(peer.session, None)
         if self._broker.connections.get(peer.outbox.address) is peer:
             del self._broker.connections[peer.outbox.address]
+        asked = bool(peer.unanswered or peer.outbox.asked)
         peer.outbox.close()
         self._broker.recorded.pop(peer.session, None)
         self._watching.forget(peer)
-        self._requests.abandon(peer, what)
+        if asked:
+            self._requests.abandon(peer, what)
         if peer.role == "experiment":
             self._runs.experiment_gone(peer, f"the experiment {what}", now)
             for instance in self._instances.made_for(peer):

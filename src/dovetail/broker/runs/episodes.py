@@ -10,7 +10,7 @@ from dovetail.broker.matches.match import Match, Pace, Play
 from dovetail.broker.matches.matches import Matches
 from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.holdings import grow, grown
-from dovetail.broker.peers.limits import ACTIONS, COUNTED
+from dovetail.broker.peers.limits import ACTIONS, COUNTED, PASSED, SHOWN
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.ending import Ending
@@ -225,6 +225,7 @@ class Episodes(BrokerPart):
 
     def watched(self, peer: Peer, asked: m.Watch, now: float) -> None:
         """Show a new watcher the current turns; texts and scenes follow from the next turn on."""
+        units = PASSED * len(self._all)
         for run, play in self._all.values():
             if self._watching.asked(peer, run) is not asked:
                 continue
@@ -236,6 +237,8 @@ class Episodes(BrokerPart):
             play.episode.think = self._watching.thoughts(run, play.seen)
             if asked.scenes and play.episode.turn >= 0:
                 self._watching.show_one(peer, asked, run, shown(run, play, now=now))
+                units += SHOWN
+        self._broker.charge(peer, units)
 
     # -- restart ---------------------------------------------------------------------------------
 
@@ -246,6 +249,7 @@ class Episodes(BrokerPart):
 
     def back(self, peer: Peer, now: float) -> None:
         """Resume the clocks of a peer that has come back, and show it what it watches."""
+        self._broker.charge(peer, PASSED * len(self._all))
         for run, play in self._all.values():
             if play.stopped and play.go(peer, now):
                 self._matches.watch(play.match)

@@ -14,6 +14,7 @@ from dovetail.broker.matches.matches import Matches
 from dovetail.broker.matches.run import RunState
 from dovetail.broker.matches.stack import Slot
 from dovetail.broker.matches.stack_decode import problem as unsuitable
+from dovetail.broker.peers.limits import PASSED
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.ending import Ending
@@ -24,6 +25,7 @@ from dovetail.broker.runs.stacked import Stacked, groups
 from dovetail.broker.runs.stalled_runs import waiting
 from dovetail.broker.watch.watching import Watching
 from dovetail.protocol import messages as m
+from dovetail.protocol.errors import CODES
 
 REMARKS = 3
 """Maximum remarks in the message at the end of a run."""
@@ -123,7 +125,8 @@ class Runs(BrokerPart):
         if isinstance(asked, m.Init):  # a substitute has no index to blame
             numbers = [agent.number for agent in run.agents]
             blame = numbers.index(asked.instance) if asked.instance in numbers else None
-        self.finish(run, "failed", error.message, now, blame=blame, code=error.code)
+        code = error.code if error.code in CODES else "unavailable"
+        self.finish(run, "failed", error.message, now, blame=blame, code=code)
 
     def on_overdue(self, match: Match, now: float) -> None:
         run = self._runs[match.run]
@@ -212,7 +215,9 @@ class Runs(BrokerPart):
 
     def revive(self, peer: Peer, now: float) -> None:
         """Free a peer's stalled agents to be seated again, since the peer was heard."""
-        stalled = [each for each in self._instances.at(peer) if each.stalled]
+        held = self._instances.at(peer)
+        self._broker.charge(peer, PASSED * len(held))
+        stalled = [each for each in held if each.stalled]
         for instance in stalled:
             instance.stalled = False
         if stalled:
