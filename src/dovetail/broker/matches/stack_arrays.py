@@ -113,7 +113,7 @@ class StackArrays:
         self.played.put(rows, turns + 1)
 
     def needs(self, rows: Column) -> int:
-        """Return the bytes kept, with the room that ``note`` makes for the actions of some slots."""
+        """Return the bytes kept, with the room that ``note`` makes for some slots' actions."""
         full = not columns.every(self.turn.take(rows) < self.acts.shape[1])
         return (self.acts.nbytes << full) + MEASURE * self.measures
 

@@ -69,7 +69,7 @@ UNREADABLE = 5.0
 ENTRY = 1.0
 """Units for each entry of a page of the catalogue, plus those of its values."""
 PASSED = 0.01
-"""Units for each entry before that page, and for each request, episode or agent that is looked at."""
+"""Units for each entry before that page, and each request, episode or agent that is looked at."""
 SHOWN = 1.0
 """Units for each turn that a watcher is shown because it came in the middle of an episode."""
 MATCH = 1.0
