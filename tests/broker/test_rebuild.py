@@ -62,6 +62,17 @@ def test_the_seat_acts_after_the_other_has_caught_up() -> None:
     finish(table, other)
 
 
+@pytest.mark.rule("S4.4")
+def test_an_environment_that_was_killed_and_started_again_by_its_name_goes_on() -> None:
+    table, other = playing()
+    other.says(m.Bye())
+    table.core.lost(table.environment.address, table.now)
+    again = Voice(table, "environment", "rules", m.Offer("game"))
+    catch_up(table, again)
+    table.agents[0].acts(0)
+    finish(table, again)
+
+
 @pytest.mark.parametrize("low", [0, 1])
 def test_bounds_that_are_arrays_are_compared(low: int) -> None:
     """An array is not equal to another, but one with each of its elements."""

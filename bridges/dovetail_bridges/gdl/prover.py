@@ -21,7 +21,7 @@ from dovetail_bridges.gdl.relations import Fact, Look, Relation, Shape, Values, 
 from dovetail_bridges.gdl.rules import BadRules, Literal, Rule
 
 FRAMES = 15_000
-"""Maximum Python frames of a proof; rules that count to 1,000 need some thousands."""
+"""Maximum Python frames of a proof; rules that count to 1,000 need several thousand."""
 MOST_TABLES = 300_000
 """Maximum tables that do not depend on the state; beyond, they are dropped."""
 MOST_ROUNDS = 2_000
@@ -33,7 +33,7 @@ FAR = 1 << 60
 
 
 class _Deep:
-    """Allows ``FRAMES`` frames; the limit is that of all threads, so the last one restores it."""
+    """Raises the process-wide recursion limit to ``FRAMES``; the last thread restores it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -18,7 +18,7 @@ SET = re.compile(r"name\s+(?P<name>.+?)(?:\s+value(?:\s+(?P<value>.*))?)?")
 class EngineOptions:
     """The parameters that a GUI can set: numbers, switches and choices.
 
-    Texts are left out, since some name files, and so are lists.
+    Strings are omitted, since some are file names; so are lists.
 
     Args:
         schema: the JSON Schema of each parameter, with its default.

@@ -79,8 +79,8 @@ class Ladder(
     entrants: list[str] = msgspec.field(default_factory=lambda: ["*"])
     """Names of the admitted entrants; ``*`` admits everyone invited."""
     programs: LimitedPositive = 8
-    """Maximum programs of one entrant that play at once; newcomers play first, so a higher limit
-    keeps others waiting longer."""
+    """Maximum number of an entrant's programs playing at once; newcomers play first, so a higher
+    limit keeps others waiting longer."""
     mode: Literal["evaluate", "learn"] = "evaluate"
     """``learn`` lets agents learn from these games; ``evaluate`` forbids it."""
     window: LimitedPositive | None = None
@@ -171,7 +171,7 @@ class Arena(Struct, frozen=True, forbid_unknown_fields=True):
     games: Few = 2
     """Maximum units played at once."""
     faults: LimitedPositive = 3
-    """Consecutive losses by fault that pause an agent."""
+    """Consecutive losses by fault after which an agent is paused."""
     keys: bool = False
     """True if entrants have key pairs instead of access tokens, and all traffic is encrypted."""
     insecure: bool = False

@@ -71,13 +71,14 @@ class Sessions:
         except ProtocolError as error:
             self._broker.out.messages.append((address, m.Error(error.code, str(error))))
             return
+        gone = {each: ("replaced", f"was replaced by another {each.name!r}") for each in holders}
         if peer is not None:
-            text = "knows more than the broker, whose journal lost its end"
-            self._forget(peer, "grace over", text, now)
-        for holder in holders:
-            if holder is not peer:
-                self._forget(holder, "replaced", f"was replaced by another {holder.name!r}", now)
+            gone[peer] = "grace over", "knows more than the broker, whose journal lost its end"
+        for each, (event, text) in gone.items():
+            self._leave(each, event, text, now)
         self._begin(address, named, entrant, public, key, now)
+        for each, (_, text) in gone.items():  # the newcomer may take over its matches
+            self._runs.environment_gone(each, f"environment {each.name} {text}", now)
         begun = self._broker.connections[address]
         begun.greeting, begun.held = hello, held
 
@@ -334,6 +335,11 @@ class Sessions:
 
     def _forget(self, peer: Peer, event: str, what: str, now: float) -> None:
         """End a session and everything that depends on it."""
+        self._leave(peer, event, what, now)
+        self._runs.environment_gone(peer, f"environment {peer.name} {what}", now)
+
+    def _leave(self, peer: Peer, event: str, what: str, now: float) -> None:
+        """End a session and everything that depends on it but the matches of an environment."""
         peer.machine.on(event)
         self._broker.sessions.pop(peer.session, None)
         if self._broker.connections.get(peer.outbox.address) is peer:
@@ -354,4 +360,3 @@ class Sessions:
             text = f"{instance.agent} ({peer.name}) {what}"
             self._recovery.gone(instance, text, now)
             self._runs.agent_gone(instance, text, now)
-        self._runs.environment_gone(peer, f"environment {peer.name} {what}", now)

@@ -63,14 +63,14 @@ class _Open:
         self.seq = 0
         """The ``seq`` of the frame that the latest turn answers."""
         self.before = 0
-        """The ``seq`` of the frame before, whose answer has arrived."""
+        """The ``seq`` of the previous frame, whose answer has arrived."""
         self.wants: list[list[m.Want]] = []
         self.watched = False
         self.scenes = False
         self.once = NOTHING
         """True for the public text and the public scene to be added to the next turn only."""
         self.walk: Walk | None = None
-        """The game for further lookahead as in ``walked``."""
+        """The game for further lookahead, identified by ``walked``."""
         self.walked: tuple[int, int, int, int] | None = None
         """The episode, turn, seat and seed of the latest lookahead."""
 
