@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import msgspec
 import pytest
 from tests.broker.conversation import Conversation, Voice
 
@@ -443,6 +444,23 @@ def test_a_checked_run_holds_turns_against_the_spec() -> None:
         table.environment.says(m.Turn(start.episode, 0, [0], [view]))
         over(table, reason="environment-failed")
         assert text in table.records[0].result.message
+
+
+@pytest.mark.rule("S6.3")
+@pytest.mark.parametrize("seen", [b"\xc7\x00\x01", b"\x07"], ids=["malformed", "sound"])
+def test_a_view_that_no_one_can_read_is_the_environments_fault(seen: bytes) -> None:
+    """A tensor without a payload, for example; an agent that claims so is not believed."""
+    table = begun(on_crash="forfeit")
+    start: Any = table.environment.last
+    view = m.View(0, msgspec.Raw(seen), [0])
+    table.environment.says(m.Turn(start.episode, 0, [0], [view]))
+    asked = table.agents[0].hears(m.AgentStart)
+    table.agents[0].says(m.Error("malformed", "no", answers=asked.seq))
+    if seen == b"\x07":
+        over(table, reason="stalled", blame=0)
+    else:
+        over(table, reason="environment-failed", blame=None)
+        assert "the view of seat 0 in turn 0 cannot be read" in table.records[0].result.message
 
 
 @pytest.mark.rule("S6.12")

@@ -24,7 +24,14 @@ from dovetail.broker.rules.ending import (
     too_long,
     where,
 )
-from dovetail.broker.rules.legality import allowed, check, check_views, refusal, replacement
+from dovetail.broker.rules.legality import (
+    allowed,
+    check,
+    check_views,
+    refusal,
+    replacement,
+    unreadable,
+)
 from dovetail.broker.rules.opening import Opening
 from dovetail.protocol import messages as m
 from dovetail.protocol.states import MATCH, SEAT, Machine, MatchPhase, column
@@ -256,6 +263,8 @@ class Episode:
 
     def crashed(self, seat: int, error: m.Error, now: float) -> Ending | None:
         """Handle an agent that failed at its decision, or whose player was too slow."""
+        if error.code in ("malformed", "invalid") and (wrong := unreadable(self.latest, seat)):
+            return Ending("environment-failed", message=wrong)
         account = self.seats[seat]
         if error.code != "timeout":
             account.crash()

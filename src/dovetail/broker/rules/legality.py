@@ -101,6 +101,18 @@ def check(turn: Turn, spec: Spec) -> None:
             raise _invalid(f"{seen} is not in {_short(space)}")
 
 
+def unreadable(turn: Turn, seat: int) -> str:
+    """Return what in a seat's view of a turn no one can read, or an empty string."""
+    try:
+        for view in turn.seats:
+            if view.seat == seat:
+                for part in (view.observation, view.afterstates, view.scene):
+                    codec.opened(part)
+    except ProtocolError as error:
+        return f"the view of seat {seat} in turn {turn.turn} cannot be read: {error}"
+    return ""
+
+
 def allowed(action: Any, legal: Legal, space: Space) -> bool:
     """Return whether an action is legal; without a list or mask, all of the space is."""
     if isinstance(legal, list):
