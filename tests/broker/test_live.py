@@ -472,6 +472,20 @@ def test_a_log_older_than_its_journal_is_named_and_uses_no_number_again(
     third.server.close()
 
 
+@pytest.mark.parametrize("left", [0, 3, 40, 90, 400])
+def test_a_log_without_a_whole_snapshot_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, left: int
+) -> None:
+    """No write of the broker leaves one, so that it is not the torn end of a file."""
+    path = tmp_path / "games"
+    Shell(path).die()
+    place(path).write_bytes(place(path).read_bytes()[:left])
+    second = Shell(path)
+    [said] = caplog.messages
+    assert said.startswith(f"{place(path)} is damaged: it has no whole snapshot")
+    second.server.close()
+
+
 class Strangers:
     """Connections without sockets, which say something once."""
 

@@ -214,7 +214,7 @@ class Live:
             return head, events
         for each in scan(self.path, TITLE, over=True):
             if isinstance(each, Damage):
-                if not each.torn:
+                if head is not None and not each.torn:
                     log.warning("%s is damaged at %s", self.path, each)
                 break
             if head is not None:
@@ -226,12 +226,17 @@ class Live:
                     return None, events
             else:
                 self._set_aside(_OTHER_VERSION)
-                break
+                return None, events
+        if head is None:
+            text = "%s is damaged: it has no whole snapshot, and the runs in progress end"
+            log.warning(text, self.path)
         return head, events
 
     def _titled(self) -> bool:
+        """Return whether the file has the title of another version."""
         with self.path.open("rb") as file:
-            return file.read(len(_NAME)) == _NAME
+            title = file.read(len(TITLE))
+        return title.startswith(_NAME) and title != TITLE
 
     def _set_aside(self, why: str) -> None:
         """Rename the file, for the broker that it is for."""
