@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from msgspec import Struct
 from scipy.optimize import brentq
+from tests.experiments.other_intervals import bootstrap, performance
 
 from dovetail import Agent, Decision, Environment, InProcess, Spec, Turn, spaces
 from dovetail.protocol.seeds import derive
@@ -19,14 +20,13 @@ from dovetail_experiments.files import openings
 from dovetail_experiments.statistics.censored import censored
 from dovetail_experiments.statistics.estimates import mean, wilson
 from dovetail_experiments.statistics.ranked import plackett_luce, ranked
-from dovetail_experiments.statistics.ratings import SCALE, bootstrap, fit, ratings
+from dovetail_experiments.statistics.ratings import SCALE, fit, ratings
 from dovetail_experiments.statistics.scores import (
     Sample,
     as_elo,
     elo,
     expected,
     interval,
-    performance,
     points,
 )
 from dovetail_experiments.statistics.sprt import Sprt

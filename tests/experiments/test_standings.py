@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.experiments.other_intervals import performance
 
 from dovetail.protocol.messages import Episode, SeatResult
 from dovetail_experiments.files.file import AgentPart, EnvironmentPart, ExperimentFile, Tournament
@@ -21,7 +22,7 @@ from dovetail_experiments.reports.table import outcome, percent, rating, standin
 from dovetail_experiments.stages.formats.stopping import Stopping
 from dovetail_experiments.stages.schedule import Stage, StageResult
 from dovetail_experiments.statistics import tally
-from dovetail_experiments.statistics.scores import Sample, interval, performance
+from dovetail_experiments.statistics.scores import Sample, interval
 from dovetail_experiments.statistics.sprt import MOST, Model, Sprt
 from dovetail_experiments.statistics.units import games, units
 

@@ -6,17 +6,17 @@ import math
 
 import numpy as np
 import pytest
+from tests.experiments.other_intervals import bootstrap, performance
 
 from dovetail_experiments.statistics.censored import censored, described
 from dovetail_experiments.statistics.estimates import Estimate, mean, paired, wilson
 from dovetail_experiments.statistics.ranked import Ranking, ladder, plackett_luce, ranked
-from dovetail_experiments.statistics.ratings import SCALE, Ratings, bootstrap, fit, ratings
+from dovetail_experiments.statistics.ratings import SCALE, Ratings, fit, ratings
 from dovetail_experiments.statistics.scores import (
     Sample,
     as_elo,
     elo,
     interval,
-    performance,
     points,
     stratified,
     superiority,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail_experiments.statistics.estimates import Estimate, Z, normal, quantile
+from dovetail_experiments.statistics.estimates import Estimate, Z, normal
 from dovetail_experiments.statistics.scores import Sample
 
 Pair = tuple[str, str]
@@ -215,40 +215,3 @@ def _residuals(sample: Sample, chance: float, units: float) -> float:
 def _root(variance: float) -> float:
     """Return a standard deviation: 0 for a variance slightly below 0 by rounding, NaN for NaN."""
     return float(np.sqrt(np.maximum(0.0, variance)))
-
-
-def bootstrap(
-    players: Sequence[str],
-    meetings: Mapping[Pair, Sample],
-    seed: int,
-    repetitions: int = 400,
-    prior: float = PRIOR,
-) -> dict[str, Estimate]:
-    """Return ratings with intervals from resampled pairs, drawn from the smoothed cells."""
-    rng = np.random.default_rng(seed)
-    n = len(players)
-    index = {name: number for number, name in enumerate(players)}
-    draws = []
-    for _ in range(repetitions):
-        points = np.zeros((n, n))
-        for (one, other), sample in meetings.items():
-            if not sample.n:
-                continue
-            wider = sample.smoothed()
-            count = round(sample.n)
-            cells = rng.multinomial(count, np.asarray(wider.counts) / wider.n)
-            scored = 2 * float((cells * np.asarray(wider.values)).sum())
-            points[index[one], index[other]] += scored
-            points[index[other], index[one]] += 2 * count - scored
-        draws.append(SCALE * fit(points, prior))
-    deviation = np.std(draws, axis=0, ddof=1)
-    t = quantile(max(1.0, min((s.n for s in meetings.values() if s.n), default=2.0) - 1))
-    middle = ratings(players, meetings, prior).elo
-    return {
-        name: Estimate(
-            middle[name].value,
-            middle[name].value - t * float(deviation[i]),
-            middle[name].value + t * float(deviation[i]),
-        )
-        for name, i in index.items()
-    }

@@ -14,7 +14,6 @@ import numpy as np
 
 from dovetail_experiments.statistics.estimates import (
     Estimate,
-    Z,
     normal,
     quantile,
     without_interval,
@@ -100,40 +99,6 @@ class Sample:
         for value, count in zip(self.values, self.counts, strict=True):
             cells[round(value * (self.cells - 1))] += count
         return "-".join(f"{each:g}" for each in cells)
-
-
-@dataclass(frozen=True, slots=True)
-class Performance:
-    """A sample's figures as fastchess prints them."""
-
-    elo: Estimate
-    elo_error: float
-    """Half the width of the interval, printed after ±."""
-    nelo: Estimate
-    nelo_error: float
-    los: float
-    """Likelihood of superiority."""
-
-
-def performance(sample: Sample) -> Performance | None:
-    """Return Elo, normalised Elo and the likelihood of superiority as fastchess computes them.
-
-    None if the score is 0 or 1 or all units are equal, where these formulas are undefined.
-    """
-    s, v = sample.score, sample.variance
-    if not 0 < s < 1 or v == 0:
-        return None
-    error = math.sqrt(v / sample.n)
-    low, high = elo(s - Z * error), elo(s + Z * error)
-    scale = C / math.sqrt(v if sample.cells == 3 else 2 * v)
-    n, half = (s - 0.5) * scale, Z * error * scale
-    return Performance(
-        Estimate(elo(s), low, high),
-        (high - low) / 2,
-        Estimate(n, n - half, n + half),
-        half,
-        normal((s - 0.5) / error),
-    )
 
 
 def interval(sample: Sample) -> Estimate:
