@@ -19,7 +19,7 @@ from dovetail.protocol.seeds import derive
 from dovetail_experiments.files import openings
 from dovetail_experiments.statistics.censored import censored
 from dovetail_experiments.statistics.estimates import mean, wilson
-from dovetail_experiments.statistics.ranked import plackett_luce, ranked
+from dovetail_experiments.statistics.ranked import ranked
 from dovetail_experiments.statistics.ratings import SCALE, fit, ratings
 from dovetail_experiments.statistics.scores import (
     Sample,
@@ -350,7 +350,8 @@ def test_ratings_of_four_seats_hold_over_openings() -> None:
         return units
 
     # The model's own ratings, which the openings pull together, from very many openings.
-    truth = plackett_luce(names, [(game, 1.0) for unit in tournament(4_000) for game in unit])
+    whole = ranked(names, [[game for unit in tournament(4_000) for game in unit]], 0)
+    truth = {name: each.value for name, each in whole.items()}
     held = 0
     for number in range(60):
         found = ranked(names, tournament(15), number, repetitions=100)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -40,19 +40,13 @@ class Censored:
     """Largest value if below the cap, otherwise the cap."""
 
 
-def censored(
-    values: Sequence[float],
-    capped: Sequence[bool],
-    cap: float,
-    kind: Literal["exponential", "geometric"] = "exponential",
-) -> Censored:
+def censored(values: Sequence[float], capped: Sequence[bool], cap: float) -> Censored:
     """Estimate mean and median from values that were cut off at a cap.
 
     Args:
-        values: the values; no mean is estimated if one is negative. Counts for ``geometric``.
+        values: the values; no mean is estimated if one is negative.
         capped: whether each value was cut off.
         cap: the cap.
-        kind: the model.
 
     Raises:
         ValueError: there are no values.
@@ -75,7 +69,7 @@ def censored(
     else:
         chance = _weibull(values, capped, ended)
         why = "the returns do not fit an exponential law" if chance < 0.05 else ""
-        mean = None if why else _mean(total, ended, kind)
+        mean = None if why else _mean(total, ended)
     return Censored(
         len(values),
         len(values) - ended,
@@ -90,7 +84,7 @@ def censored(
     )
 
 
-def _mean(total: float, ended: int, kind: str) -> Estimate:
+def _mean(total: float, ended: int) -> Estimate:
     from scipy.optimize import brentq
 
     if ended == 0:
@@ -98,9 +92,7 @@ def _mean(total: float, ended: int, kind: str) -> Estimate:
     middle = total / ended
 
     def log_likelihood(mean: float) -> float:
-        if kind == "exponential":
-            return -ended * math.log(mean) - total / mean
-        return -ended * math.log1p(mean) + total * math.log(mean / (1 + mean))
+        return -ended * math.log(mean) - total / mean
 
     best = log_likelihood(middle)
 

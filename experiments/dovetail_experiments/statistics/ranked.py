@@ -26,40 +26,25 @@ ORDERS = math.factorial(6)
 """Maximum orders of tied players considered for a game; a larger number would exhaust memory."""
 
 
-def plackett_luce(
-    players: Sequence[str], games: Sequence[tuple[Ranking, float]], ghost: float = 1.0
-) -> dict[str, float]:
-    """Return Elo ratings with mean 0 from games of any number of players.
+class _Model:
+    """Likelihood of games grouped into units.
 
     Tied players count in each of their orders with equal weight; beyond six of them, in a random
     sample of the orders.
-
-    Args:
-        players: all players.
-        games: the games, each with its weight.
-        ghost: drawn games of each player against a player rated 0, which keep ratings finite.
     """
-    return _Model(players, [([ranking], weight) for ranking, weight in games], ghost).ratings()
-
-
-class _Model:
-    """Likelihood of games grouped into weighted units."""
 
     def __init__(
-        self,
-        players: Sequence[str],
-        units: Sequence[tuple[Sequence[Ranking], float]],
-        ghost: float,
+        self, players: Sequence[str], units: Sequence[Sequence[Ranking]], ghost: float
     ) -> None:
         self.players = players
         self.ghost = ghost
         index = {name: number for number, name in enumerate(players)}
         lines: dict[int, list[tuple[tuple[int, ...], int, float]]] = {}
-        for unit, (games, weight) in enumerate(units):
+        for unit, games in enumerate(units):
             for ranking in games:
                 found = _orders({index[name]: place for name, place in ranking.items()})
                 for order in found:
-                    lines.setdefault(len(order), []).append((order, unit, weight / len(found)))
+                    lines.setdefault(len(order), []).append((order, unit, 1 / len(found)))
         self.tables = [
             (
                 np.array([order for order, _, _ in rows]),
@@ -142,11 +127,12 @@ def ranked(
 ) -> dict[str, Estimate]:
     """Return ratings with 95 % intervals; a unit is an opening with all rotations of its players.
 
-    The interval is Student's t times the standard deviation over resampled units.
+    The interval is Student's t times the standard deviation over resampled units. ``ghost`` is the
+    number of drawn games of each player against one rated 0, which keep ratings finite.
     """
     rng = np.random.default_rng(seed)
 
-    model = _Model(players, [(games, 1.0) for games in units], ghost)
+    model = _Model(players, units, ghost)
     middle = model.ratings()
     n = len(units)
     if n < 2 or all(_alike(games, units[0]) for games in units[1:]):

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from dovetail_experiments.statistics.scores import C, expected
 
-Model = Literal["normalised", "logistic", "bayesian"]
+Model = Literal["normalised", "logistic"]
 Verdict = Literal["continues", "H0", "H1"]
 Floats = NDArray[np.float64]
-MOST = {"normalised": 200, "logistic": 1000, "bayesian": 1000}
+MOST = {"normalised": 200, "logistic": 1000}
 """Maximum Elo by model; beyond it the likelihood cannot be computed, as the iteration does not
 start or the expected score is too close to 0 or 1."""
 EMPTY = 0.001
@@ -62,13 +62,7 @@ class Sprt:
         return math.log((1 - self.beta) / self.alpha)
 
     def llr(self, counts: Sequence[float]) -> float:
-        """Return the log-likelihood ratio of counts: 3 (losses, draws, wins) or 5 (LL .. WW).
-
-        Raises:
-            ValueError: the Bayesian model does not support pairs.
-        """
-        if self.model == "bayesian":
-            return _bayesian(counts, self.elo0, self.elo1)
+        """Return the log-likelihood ratio of counts: 3 (losses, draws, wins) or 5 (LL .. WW)."""
         cells = np.asarray(counts, float)
         if cells.sum() == 0:
             return 0.0
@@ -121,25 +115,3 @@ def _with_t(p: Floats, a: Floats, t: float) -> Floats:
         if np.abs(q - last).max() < 1e-9:
             break
     return q
-
-
-def _bayesian(counts: Sequence[float], elo0: float, elo1: float) -> float:
-    """Return the log-likelihood ratio under BayesElo's model of draws."""
-    if len(counts) != 3:
-        raise ValueError("the Bayesian model is for games, not pairs")
-    losses, draws, wins = counts
-    if not losses or not wins:
-        return 0.0
-    n = losses + draws + wins
-    lost, won = losses / n, wins / n
-    drawelo = 200 * math.log10((1 - lost) / lost * (1 - won) / won)
-
-    def score(b: float) -> float:
-        win, loss = (1 / (1 + 10 ** ((sign * b + drawelo) / 400)) for sign in (-1, 1))
-        return win + (1 - win - loss) / 2
-
-    cells = np.asarray(counts, float)
-    cells = np.where(cells == 0, EMPTY, cells)
-    p, a = cells / cells.sum(), np.array([0, 0.5, 1])
-    one, two = (_with_mean(p, a, score(each)) for each in (elo0, elo1))
-    return float(cells.sum() * (p * np.log(two / one)).sum())
