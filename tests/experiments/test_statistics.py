@@ -102,7 +102,7 @@ def test_tally_counts_what_counts() -> None:
     )
     assert (first.agent, first.seat, first.wins, first.draws, first.losses) == ("x", 0, 2, 1, 1)
     assert (second.wins, second.draws, second.losses) == (1, 1, 2)
-    assert (first.games, first.decided, first.unscored) == (5, 4, 1)
+    assert (first.games, first.decided, first.truncated) == (5, 4, 1)
     assert (first.decisions, first.seconds) == (20, 2.5)
     assert (second.breaches, second.interrupted) == (6, 1)  # in the game that was played again, too
     assert first.mean_return.value == pytest.approx(1 / 5)

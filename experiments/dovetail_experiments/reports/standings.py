@@ -27,7 +27,7 @@ from dovetail_experiments.statistics.payoffs import nash_averaging
 from dovetail_experiments.statistics.ranked import likelihood, ranked
 from dovetail_experiments.statistics.ratings import PRIOR, ratings
 from dovetail_experiments.statistics.scores import Sample, as_elo, interval, stratified, superiority
-from dovetail_experiments.statistics.tallies import faulty, interrupted, left_out
+from dovetail_experiments.statistics.tallies import faulty, interrupted, left_out, result_of
 from dovetail_experiments.statistics.units import Distinct, Units, distinct
 
 _Superiority = Callable[[str, str], float]
@@ -263,16 +263,15 @@ def _count(
             if game.points is None:
                 row.truncated += game.truncated
                 continue
-            mine = game.points[player]
-            best = max(game.points)
-            row.points += mine
+            row.points += game.points[player]
             signatures[name].append((tuple(seats), game.signature))
-            if mine < best:
-                row.losses += 1
-            elif sum(each == best for each in game.points) > 1:
-                row.draws += 1
-            else:
-                row.wins += 1
+            match result_of(game.points, player):
+                case "win":
+                    row.wins += 1
+                case "draw":
+                    row.draws += 1
+                case _:
+                    row.losses += 1
 
 
 def _repetition(played: StageResult, units: Units) -> str:

@@ -29,8 +29,6 @@ class Tally:
     losses: int
     truncated: int
     """Games that an external limit ended without an outcome."""
-    unscored: int
-    """Episodes without an outcome: truncated, or of a game without scores."""
     games: int
     """Episodes that count."""
     decisions: int
@@ -69,7 +67,7 @@ class _Seat:
     """Running counts of one agent's episodes in one seat, about 20 bytes each."""
 
     def __init__(self) -> None:
-        self.wins = self.draws = self.losses = self.truncated = self.unscored = 0
+        self.wins = self.draws = self.losses = self.truncated = 0
         self.decisions = self.breaches = 0
         self.seconds = 0.0
         self.returns = array("d")
@@ -94,7 +92,6 @@ class _Seat:
             self.draws += 1
             won = 0
         elif episode.outcome is None or len(episode.outcome) < 2:
-            self.unscored += 1
             self.truncated += episode.reason == "truncated"
         else:
             match result_of(episode.outcome, number):
@@ -140,7 +137,6 @@ class _Seat:
             self.draws,
             self.losses,
             self.truncated,
-            self.unscored,
             len(self.returns),
             self.decisions,
             self.seconds,
