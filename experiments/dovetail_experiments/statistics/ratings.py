@@ -69,10 +69,12 @@ def fit(points: Floats, prior: float = PRIOR) -> Floats:
     Raises:
         ValueError: without a prior, a player or group that won or lost everything has no rating.
     """
+    from scipy.sparse.csgraph import connected_components
+
     n = len(points)
     met = points + points.T > 0
     won = points + prior / 2 * met
-    if prior == 0 and len(_reached(won > 0, 0)) < n:
+    if prior == 0 and connected_components(won > 0, connection="strong")[0] > 1:
         raise ValueError("a group of players won or lost all games against the others")
     games = won + won.T
     theta = np.zeros(n)
@@ -92,25 +94,12 @@ def fit(points: Floats, prior: float = PRIOR) -> Floats:
 
 def components(met: NDArray[np.bool_]) -> list[list[int]]:
     """Return the groups of players connected by games, in the order of the players."""
-    groups: list[list[int]] = []
-    for player in range(len(met)):
-        if not any(player in group for group in groups):
-            groups.append(sorted(_reached(met | met.T, player)))
-    return groups
+    from scipy.sparse.csgraph import connected_components
 
-
-def _reached(edges: NDArray[np.bool_], start: int) -> set[int]:
-    """Return the nodes reachable both along and against the edges."""
-    found = []
-    for matrix in (edges, edges.T):
-        seen, todo = {start}, [start]
-        while todo:
-            for other in np.flatnonzero(matrix[todo.pop()]):
-                if int(other) not in seen:
-                    seen.add(int(other))
-                    todo.append(int(other))
-        found.append(seen)
-    return found[0] & found[1]
+    groups: dict[int, list[int]] = {}
+    for player, group in enumerate(connected_components(met, directed=False)[1]):
+        groups.setdefault(int(group), []).append(player)
+    return list(groups.values())
 
 
 def ratings(
