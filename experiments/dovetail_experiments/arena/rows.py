@@ -16,6 +16,16 @@ from dovetail_experiments.arena.games import ArenaGame
 
 Rating = tuple[float, float]
 """OpenSkill's mu and sigma."""
+ALIKE = ("number", "seed", "episode", "reason", "blame", "turns", "digest", "message")
+"""Columns of the table ``games`` that are fields of ``ArenaGame``."""
+BY_SEAT = {
+    "place": "seating",
+    "score": "scores",
+    "return": "returns",
+    "decisions": "decisions",
+    "seconds": "seconds",
+}
+"""Field of ``ArenaGame`` with an entry for each seat, by column of the table ``seats``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +76,10 @@ def units(connection: sa.Connection, which: sa.Select[Any]) -> list[FinishedUnit
         seats.setdefault((seat["unit"], seat["number"]), []).append(seat)
     games = sa.select(s.games).where(s.games.c.unit.in_(which)).order_by(s.games.c.number)
     for game in connection.execute(games).mappings():
-        of: list[Any] = seats[game["unit"], game["number"]]
-        found[game["unit"]].games.append(
-            ArenaGame(
-                game["number"],
-                [each["place"] for each in of],
-                [each["score"] for each in of],
-                [each["return"] for each in of],
-                [each["decisions"] for each in of],
-                [each["seconds"] for each in of],
-                game["seed"],
-                game["episode"],
-                game["reason"],
-                game["blame"],
-                game["turns"],
-                game["digest"],
-                json.loads(game["opening"]),
-                game["message"],
-            )
-        )
+        of = seats[game["unit"], game["number"]]
+        fields: dict[str, Any] = {name: game[name] for name in ALIKE}
+        fields |= {name: [each[column] for each in of] for column, name in BY_SEAT.items()}
+        found[game["unit"]].games.append(ArenaGame(opening=json.loads(game["opening"]), **fields))
     return list(found.values())
 
 
@@ -109,30 +104,12 @@ def ratings(connection: sa.Connection, season: int, players: Sequence[int]) -> d
 
 def game_row(unit: int, game: ArenaGame) -> Mapping[str, Any]:
     """Return a game's row."""
-    return {
-        "unit": unit,
-        "number": game.number,
-        "seed": game.seed,
-        "episode": game.episode,
-        "reason": game.reason,
-        "blame": game.blame,
-        "turns": game.turns,
-        "digest": game.digest,
-        "opening": msgspec.json.encode(game.opening, enc_hook=repr).decode(),
-        "message": game.message,
-    }
+    opening = msgspec.json.encode(game.opening, enc_hook=repr).decode()
+    return {"unit": unit, "opening": opening, **{name: getattr(game, name) for name in ALIKE}}
 
 
 def seat_rows(unit: int, game: ArenaGame) -> Iterator[Mapping[str, Any]]:
     """Yield the rows of a game's seats."""
-    for seat, place in enumerate(game.seating):
-        yield {
-            "unit": unit,
-            "number": game.number,
-            "seat": seat,
-            "place": place,
-            "score": game.scores[seat],
-            "return": game.returns[seat],
-            "decisions": game.decisions[seat],
-            "seconds": game.seconds[seat],
-        }
+    for seat in range(len(game.seating)):
+        row = {column: getattr(game, name)[seat] for column, name in BY_SEAT.items()}
+        yield {"unit": unit, "number": game.number, "seat": seat, **row}
