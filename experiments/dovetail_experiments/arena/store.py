@@ -210,14 +210,12 @@ class ArenaStore(Entrants, Presences, GameRequests, Submissions, Closing):
             found = connection.execute(query).scalar()
             if found is not None:
                 return int(found)
-            key = connection.execute(
-                sa.insert(s.players).values(
-                    ladder=ladder, entrant=entrant, program=program, entered=time.time()
-                )
-            ).inserted_primary_key
-            assert key is not None
+            row = sa.insert(s.players).values(
+                ladder=ladder, entrant=entrant, program=program, entered=time.time()
+            )
+            number = database.inserted(connection, row)
             add_line(connection, "entered", named(entrant, program), ladder)
-            return int(key[0])
+            return number
 
     def players(self, ladder: str | None = None) -> dict[int, LadderPlayer]:
         """Return the players of a ladder, or of all, by number."""

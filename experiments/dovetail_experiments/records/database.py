@@ -131,10 +131,10 @@ def engine(url: sa.URL, begin: str) -> sa.Engine:
     """Return an engine whose SQLite transactions start with ``begin``; nothing is opened yet."""
     if url.get_backend_name() != "sqlite":
         made = sa.create_engine(url)
-        owned(made)
+        _engines.add(made)
         return made
     made = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
-    owned(made)
+    _engines.add(made)
 
     # Python's sqlite3 begins transactions late and not before DDL, so we begin them ourselves.
     @sa.event.listens_for(made, "connect")
@@ -148,12 +148,8 @@ def engine(url: sa.URL, begin: str) -> sa.Engine:
     return made
 
 
-def owned(made: sa.Engine) -> None:
-    """Make forked children open their own connections and leave the parent's alone."""
-    _engines.add(made)
-
-
 def _forked() -> None:
+    """Make a forked child open its own connections and leave the parent's alone."""
     for made in list(_engines):
         _parents.append(made.pool)  # garbage collection would close its connections
         made.dispose(close=False)
@@ -161,6 +157,13 @@ def _forked() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
+
+
+def inserted(connection: sa.Connection, row: sa.Insert) -> int:
+    """Insert a row; return its id."""
+    key = connection.execute(row).inserted_primary_key
+    assert key is not None
+    return int(key[0])
 
 
 def line(error: Exception) -> str:

@@ -98,9 +98,7 @@ class Store:
         if number is not None:
             row = row.values(id=number)
         with self._writing() as connection:
-            key = connection.execute(row).inserted_primary_key
-            assert key is not None
-            execution = int(key[0])
+            execution = database.inserted(connection, row)
             rows = [
                 {"execution": execution, "key": name, "value": value}
                 for name, value in (settings or {}).items()
@@ -113,12 +111,8 @@ class Store:
     def reserve(self, count: int) -> list[int]:
         """Reserve numbers for executions that start later; return them."""
         empty = sa.insert(s.executions).values(name="", file="", seed=0, started=0.0)
-        found = []
         with self._writing() as connection:  # no one sees the rows
-            for _ in range(count):
-                key = connection.execute(empty).inserted_primary_key
-                assert key is not None
-                found.append(int(key[0]))
+            found = [database.inserted(connection, empty) for _ in range(count)]
             connection.execute(sa.delete(s.executions).where(s.executions.c.id.in_(found)))
         return found
 
@@ -221,42 +215,27 @@ class Store:
 
     def interrupted(self, name: str) -> tuple[int, str] | None:
         """Return the last unfinished execution with a name, and its file; None if there is none."""
-        query = (
-            sa.select(s.executions.c.id, s.executions.c.file)
-            .where(s.executions.c.name == name)
-            .where(s.executions.c.finished.is_(None))
-            .order_by(s.executions.c.id.desc())
-        )
-        with self._reading() as connection:
-            row = connection.execute(query).first()
-        return None if row is None else (int(row.id), str(row.file))
+        return self._newest(name, s.executions.c.finished.is_(None))
 
     def latest(self, name: str) -> tuple[int, str] | None:
         """Return the last finished execution with a name, outside sweeps, and its file; None if
         there is none."""
-        query = (
-            sa.select(s.executions.c.id, s.executions.c.file)
-            .where(s.executions.c.name == name)
-            .where(s.executions.c.finished.is_not(None))
-            .where(s.executions.c.trial.is_(None))
-            .order_by(s.executions.c.id.desc())
-        )
+        c = s.executions.c
+        return self._newest(name, c.finished.is_not(None), c.trial.is_(None))
+
+    def _newest(self, name: str, *where: sa.ColumnElement[bool]) -> tuple[int, str] | None:
+        c = s.executions.c
+        query = sa.select(c.id, c.file).where(c.name == name, *where).order_by(c.id.desc())
         with self._reading() as connection:
             row = connection.execute(query).first()
         return None if row is None else (int(row.id), str(row.file))
 
-    def finished_rows(self, execution: int) -> list[tuple[str, str, int, int]]:
-        """Return kind, name, trained episodes and id of an execution's finished stages, in
-        order."""
+    def finished(self, execution: int) -> Sequence[sa.Row[Any]]:
+        """Return the rows of an execution's finished stages, in order."""
         c = s.stages.c
-        query = (
-            sa.select(c.kind, c.name, c.trained, c.id)
-            .where(c.execution == execution)
-            .where(c.finished.is_not(None))
-            .order_by(c.number)
-        )
+        query = sa.select(s.stages).where(c.execution == execution, c.finished.is_not(None))
         with self._reading() as connection:
-            return [(r.kind, r.name, r.trained, r.id) for r in connection.execute(query)]
+            return connection.execute(query.order_by(c.number)).all()
 
     def software(self, execution: int) -> list[str]:
         """Return the software versions that played an execution's stages, in order, each once."""
@@ -296,13 +275,7 @@ class Store:
 
     def finished_stages(self, execution: int) -> dict[int, int]:
         """Return the ids of an execution's finished stages, by their number in the schedule."""
-        query = (
-            sa.select(s.stages.c.number, s.stages.c.id)
-            .where(s.stages.c.execution == execution)
-            .where(s.stages.c.finished.is_not(None))
-        )
-        with self._reading() as connection:
-            return {row.number: row.id for row in connection.execute(query)}
+        return {row.number: row.id for row in self.finished(execution)}
 
     def entered(self, name: str, file: str, trial: int | None) -> int | None:
         """Return the finished execution of exactly this file and trial; None if there is none."""
@@ -325,9 +298,7 @@ class Store:
 
         def insert(connection: sa.Connection, table: sa.Table, values: Mapping[str, Any]) -> int:
             new = {key: each for key, each in values.items() if key != "id"}
-            key = connection.execute(sa.insert(table).values(new)).inserted_primary_key
-            assert key is not None
-            return int(key[0])
+            return database.inserted(connection, sa.insert(table).values(new))
 
         with self._writing() as connection:
             values = {**row, "attempt": 1, "writer": _this_program()}
@@ -344,15 +315,7 @@ class Store:
                 while chunk := [(stage, each) for each in islice(results, episodes.CHUNK)]:
                     episodes.insert(connection, chunk, {stage: seating})
             for state in source.states(row["id"]):
-                connection.execute(
-                    sa.insert(s.states).values(
-                        execution=number,
-                        agent=state.agent,
-                        stage=state.stage,
-                        state=state.state,
-                        saved=time.time(),
-                    )
-                )
+                _save(connection, number, state.agent, state.stage, state.state, time.time())
             also(number)
         return number
 
@@ -395,14 +358,13 @@ class Store:
                 [(stage, attempt, _)] = rows
                 _remove(connection, stage, s.episodes.c.number.not_in(_final(stage)))
                 _remove(connection, stage, ~s.episodes.c.scored & ~s.episodes.c.again)
-                return self._begun(stage, execution, number, attempt, agents, rotate)
-            for stage, before, _ in rows:
-                attempt = max(attempt, before + 1)
-                _remove(connection, stage, sa.true())
-                connection.execute(sa.delete(s.seatings).where(s.seatings.c.stage == stage))
-                connection.execute(sa.delete(s.stages).where(s.stages.c.id == stage))
-            key = connection.execute(
-                sa.insert(s.stages).values(
+            else:
+                for stage, before, _ in rows:
+                    attempt = max(attempt, before + 1)
+                    _remove(connection, stage, sa.true())
+                    connection.execute(sa.delete(s.seatings).where(s.seatings.c.stage == stage))
+                    connection.execute(sa.delete(s.stages).where(s.stages.c.id == stage))
+                row = sa.insert(s.stages).values(
                     execution=execution,
                     number=number,
                     kind=kind,
@@ -413,22 +375,9 @@ class Store:
                     started=time.time(),
                     software=software,
                 )
-            ).inserted_primary_key
-            assert key is not None
-            stage = int(key[0])
-            seats = [{"stage": stage, "place": p, "agent": a} for p, a in enumerate(agents)]
-            connection.execute(sa.insert(s.seatings), seats)
-        return self._begun(stage, execution, number, attempt, agents, rotate)
-
-    def _begun(
-        self,
-        stage: int,
-        execution: int,
-        number: int,
-        attempt: int,
-        agents: Sequence[str],
-        rotate: bool,
-    ) -> int:
+                stage = database.inserted(connection, row)
+                seats = [{"stage": stage, "place": p, "agent": a} for p, a in enumerate(agents)]
+                connection.execute(sa.insert(s.seatings), seats)
         self._executions[stage] = execution
         self._seating[stage] = list(agents), rotate
         self._labels[stage] = f"{execution}/{number}/{attempt}"

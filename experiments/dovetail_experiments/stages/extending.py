@@ -35,8 +35,8 @@ def taken_over(file: ExperimentFile, store: Store) -> tuple[int, dict[Key, list[
     if wrong:
         raise DovetailError(f"{file.name} cannot be extended: {wrong}; run it without --extend")
     rows: dict[Key, list[int]] = {}
-    for kind, name, trained, row in store.finished_rows(number):
-        rows.setdefault((kind, name, trained), []).append(row)
+    for stage in store.finished(number):
+        rows.setdefault((stage.kind, stage.name, stage.trained), []).append(stage.id)
     return number, rows
 
 
