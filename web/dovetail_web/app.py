@@ -120,14 +120,18 @@ class Page:
             self._more += ResultPages(stores, self.shown).routes()
         self._plays = arena is None
         if arena is not None:
-            from dovetail_web.arena import routes  # needs dovetail[experiments]
+            from dovetail_web.arena_entrants import EntrantPages  # needs dovetail[experiments]
+            from dovetail_web.arena_operator import OperatorPages
+            from dovetail_web.arena_pages import ArenaPages
+            from dovetail_web.arena_site import ArenaSite
 
             self._tabs["/"] = Tab("Games")
             self._tabs["/arena"] = Tab("Arena", ("/arena", "/operator"))
-            found, hub.leaders = routes(
-                *(arena, self.shown, self._posted, hub.whose, self._sessions)
-            )
-            self._more += found
+            site = ArenaSite(arena, self.shown, self._posted, self._sessions)
+            pages = ArenaPages(site)
+            hub.leaders = pages.leaders
+            entrants, operator = EntrantPages(site, hub.whose), OperatorPages(site)
+            self._more += [*entrants.routes(), *operator.routes(), *pages.routes()]
         elif peers:
             self._tabs["/write"] = Tab("Write", ("/write",))
             self._more += WritePages(peers, self.shown, self._games, self._agents).routes()

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import Response
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.arena import description
 from dovetail_experiments.arena.standings import LadderTable, standings
 from dovetail_experiments.arena.store import FILE, ArenaStore, LadderPlayer, Season
 from dovetail_web.sessions import Sessions
-from dovetail_web.shown import Shown
 
 FRESH = 5.0
 """Minimum seconds for which a table is cached."""
@@ -56,7 +56,7 @@ class ArenaSite:
     def __init__(
         self,
         file: Path,
-        shown: Shown,
+        shown: Callable[..., Response],
         posted: Callable[[Request], Awaitable[FormData]],
         sessions: Sessions,
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -22,7 +22,6 @@ from dovetail_experiments.reports.sheets import sheet
 from dovetail_web.files import csv_file
 from dovetail_web.results import Execution, Results, Section, Sweep, differences
 from dovetail_web.routes import Route
-from dovetail_web.shown import Shown
 
 STAGE = ("number", "kind", "name", "trained", "attempt", "started", "finished")
 """The columns of a stage that are shown."""
@@ -40,7 +39,7 @@ class ResultPages:
         shown: renders a page.
     """
 
-    def __init__(self, stores: Sequence[str], shown: Shown) -> None:
+    def __init__(self, stores: Sequence[str], shown: Callable[..., Response]) -> None:
         self._results = Results(stores)
         self._shown = shown
 

@@ -129,12 +129,11 @@ def reading(url: Url) -> sa.Engine:
 
 def engine(url: sa.URL, begin: str) -> sa.Engine:
     """Return an engine whose SQLite transactions start with ``begin``; nothing is opened yet."""
-    if url.get_backend_name() != "sqlite":
-        made = sa.create_engine(url)
-        _engines.add(made)
-        return made
-    made = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+    sqlite = url.get_backend_name() == "sqlite"
+    made = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS} if sqlite else {})
     _engines.add(made)
+    if not sqlite:
+        return made
 
     # Python's sqlite3 begins transactions late and not before DDL, so we begin them ourselves.
     @sa.event.listens_for(made, "connect")
