@@ -197,17 +197,13 @@ class ResultPages:
 
     async def differences(self, request: Request) -> Response:
         """Return the differing settings of two executions as CSV."""
-        _, (one, other) = await self._both(request)
-        found = differences(one.file, other.file)
-        rows = [{"setting": key, "first": first, "second": second} for key, first, second in found]
-        return csv_file("differences", rows)
-
-    async def _both(self, request: Request) -> tuple[list[str], list[Execution]]:
-        """Return the names of the two executions to compare, and the executions."""
         names = request.query_params.getlist("of")
         if len(names) != 2:
             raise HTTPException(400, f"Choose two executions to compare; you chose {len(names)}.")
-        return names, [await self._found(name) for name in names]
+        one, other = [await self._found(name) for name in names]
+        found = differences(one.file, other.file)
+        rows = [{"setting": key, "first": first, "second": second} for key, first, second in found]
+        return csv_file("differences", rows)
 
     async def episodes(self, request: Request) -> Response:
         """Return an execution's episodes as CSV."""
@@ -218,17 +214,14 @@ class ResultPages:
 
     async def table(self, request: Request) -> Response:
         """Return a table of a section as CSV."""
-        section, name = await self._section(request)
+        path = request.path_params
+        section = (await self._found(f"{path['store']}.{path['number']}")).section(path["section"])
+        if section is None:
+            raise HTTPException(404, f"There is no section {path['section'][:80]!r}.")
+        name = path["name"]
         if name not in section.tables:
             raise HTTPException(404, f"This section has no table {name[:80]!r}.")
         return csv_file(name, section.tables[name])
-
-    async def _section(self, request: Request) -> tuple[Section, str]:
-        path = request.path_params
-        found = (await self._found(f"{path['store']}.{path['number']}")).section(path["section"])
-        if found is None:
-            raise HTTPException(404, f"There is no section {path['section'][:80]!r}.")
-        return found, path["name"]
 
     async def _found(self, name: str) -> Execution:
         """Return the execution named ``STORE.NUMBER``."""
