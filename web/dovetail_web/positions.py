@@ -43,11 +43,7 @@ def plain(value: Any) -> Any:
 
 def encode(value: Any) -> bytes:
     """Return a value as JSON for the browser, which shows its texts among others."""
-    return straight_bytes(msgspec.json.encode(value, enc_hook=_hook))
-
-
-def _hook(value: Any) -> Any:
-    return plain(value)
+    return straight_bytes(msgspec.json.encode(value, enc_hook=plain))
 
 
 def drawn(value: Any, legal: Sequence[Any] | None = None) -> tuple[dict[str, Any] | None, str]:
@@ -103,13 +99,7 @@ def picture(position: dict[str, Any], form: str) -> bytes:
 
 
 def _choice(choice: Choice) -> dict[str, Any]:
-    shown = {
-        "label": choice.label,
-        "cells": choice.cells,
-        "cards": choice.cards,
-        "shows": choice.shows,
-        "key": choice.key,
-    }
+    shown = {name: getattr(choice, name) for name in ("label", "cells", "cards", "shows", "key")}
     return {name: value for name, value in shown.items() if value}
 
 

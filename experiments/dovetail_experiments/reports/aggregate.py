@@ -64,14 +64,11 @@ def iqm(values: ArrayLike) -> float:
     return float(stats.trim_mean(np.asarray(values, float), 0.25, axis=None))
 
 
-def band(
-    values: Sequence[float], seed: int = 0, least: float = -math.inf, most: float = math.inf
-) -> Band:
+def band(values: Sequence[float], least: float = -math.inf, most: float = math.inf) -> Band:
     """Return the mean and the interquartile mean of one value per run, with intervals.
 
     Args:
         values: one value from each run.
-        seed: the seed of the bootstrap.
         least, most: the range of possible values, which bounds the mean's interval.
 
     >>> found = band([1.0, 2.0])
@@ -87,17 +84,12 @@ def band(
         return Band(0, *[math.nan] * 6)
     middle = (-math.inf, math.inf)
     if n >= FEW:
-        middle = bootstrap(x[:, None], iqm, seed)
-    low, high = student(x)
+        middle = bootstrap(x[:, None], iqm)
+    found = estimates.mean(x.tolist())
+    low, high = found.low, found.high
     if not math.isnan(low):
         low, high = max(low, least), min(high, most)
     return Band(n, float(x.mean()), low, high, iqm(x), *middle)
-
-
-def student(values: ArrayLike) -> tuple[float, float]:
-    """Return the 95 % interval of the mean by Student's t; NaN for a single value."""
-    found = estimates.mean(np.asarray(values, float).tolist())
-    return found.low, found.high
 
 
 def bootstrap(
@@ -131,10 +123,10 @@ def _better(first: Matrix, second: Matrix) -> float:
     return float((higher.mean((0, 1)) + equal.mean((0, 1)) / 2).mean())
 
 
-def improvement_band(x: ArrayLike, y: ArrayLike, seed: int = 0) -> tuple[float, float]:
+def improvement_band(x: ArrayLike, y: ArrayLike) -> tuple[float, float]:
     """Return the 95 % bootstrap interval of ``improvement``; NaN if all samples are equal."""
     first, second = (_matrix(each) for each in (x, y))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     columns = np.arange(first.shape[1])
     found = []
     for _ in range(RESAMPLES):
@@ -153,9 +145,9 @@ def profile(matrix: ArrayLike, levels: Sequence[float]) -> list[float]:
     return [float((x > level).mean()) for level in levels]
 
 
-def optimality_gap(matrix: ArrayLike, optimum: float = 1.0) -> float:
-    """Return the mean distance of runs to an optimum; values above it count as the optimum."""
-    return optimum - float(np.minimum(np.asarray(matrix, float), optimum).mean())
+def optimality_gap(matrix: ArrayLike) -> float:
+    """Return the mean distance of runs to 1; values above it count as 1."""
+    return 1.0 - float(np.minimum(np.asarray(matrix, float), 1.0).mean())
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +170,7 @@ class Comparison:
     better_high: float
 
 
-def compare(x: Sequence[float], y: Sequence[float], seed: int = 0) -> Comparison | None:
+def compare(x: Sequence[float], y: Sequence[float]) -> Comparison | None:
     """Compare two methods, given as values paired by seed; return None for fewer than two pairs."""
     if len(x) != len(y):
         raise ValueError(f"{len(x)} and {len(y)} values are not pairs")
@@ -187,7 +179,7 @@ def compare(x: Sequence[float], y: Sequence[float], seed: int = 0) -> Comparison
         return None
     found = estimates.paired(x, y)
     mean = found.mean
-    low, high = improvement_band(x, y, seed) if n >= FEW else (0.0, 1.0)
+    low, high = improvement_band(x, y) if n >= FEW else (0.0, 1.0)
     return Comparison(
         *(n, mean.value, mean.low, mean.high, found.t, found.p, found.wilcoxon),
         *(improvement(x, y), low, high),

@@ -439,7 +439,7 @@ def at_broker(
             )
     with Experiment.connect(address, token=token, give_up=give_up) as experiment:
         environment = offered_name(file.environment.name, "environment")
-        place = Deployment(experiment, environment, {}, _nothing, f"at the broker {address}")
+        place = Deployment(experiment, environment, {}, lambda: None, f"at the broker {address}")
         appear(file, place, PATIENCE)
         yield place
 
@@ -477,7 +477,7 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
             except DovetailError as error:
                 raise Mistake(str(error), "agents", name, "register") from None
     with InProcess([environment], list(kinds.values()), journal=journal) as experiment:
-        yield Deployment(experiment, environment_of(file), {}, _nothing, "all in this process")
+        yield Deployment(experiment, environment_of(file), {}, lambda: None, "all in this process")
 
 
 def environment_of(file: ExperimentFile) -> str:
@@ -549,7 +549,3 @@ def missing(file: ExperimentFile, place: Deployment) -> list[str]:
         if not any(each == offered and peer in (None, at) for at, each in agents):
             found.append(f"the agent {offered!r}")
     return list(dict.fromkeys(found))
-
-
-def _nothing() -> None:
-    pass
