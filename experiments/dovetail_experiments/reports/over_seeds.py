@@ -7,23 +7,21 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from dovetail.peer import provenance
 from dovetail.protocol import codec
+from dovetail_experiments.files.file import ExperimentFile
 from dovetail_experiments.files.sweep import TASK, label
 from dovetail_experiments.records.records import Records
 from dovetail_experiments.reports import aggregate
 from dovetail_experiments.reports.aggregate import Band, Comparison
 from dovetail_experiments.reports.plot import SeedCurves, curves_over_runs
-
-if TYPE_CHECKING:
-    from dovetail_experiments.files.file import ExperimentFile
+from dovetail_experiments.reports.table import listing
 
 COLUMNS = (
     "mean: 95 % by Student's t over seeds; IQM: interquartile mean, 95 % by bootstrap over seeds"
@@ -290,17 +288,13 @@ def tables(groups: Sequence[Sequence[VariantRow]]) -> list[Table]:
         columns += f"\n{warning}"
     for group in groups:
         first = group[0].series
-        table = Table(
-            title=Text(
+        table = listing(
+            Text(
                 f"{first.agent} ({first.where}), after the last episode: {first.measure} "
                 "over seeds",
                 "table.title",
             ),
-            title_justify="left",
-            box=box.SIMPLE_HEAD,
-            pad_edge=False,
-            caption=columns if group is groups[-1] else None,
-            caption_justify="left",
+            columns if group is groups[-1] else None,
         )
         table.add_column("variant")
         for name in ("seeds", "mean (95 %)", "IQM (95 %)"):
@@ -426,8 +420,6 @@ def curve(each: Series) -> SeedCurves:
 
 def _file(text: str) -> ExperimentFile | None:
     """Return the file of an execution; None if another version wrote it."""
-    from dovetail_experiments.files.file import ExperimentFile
-
     try:
         return msgspec.json.decode(text, type=ExperimentFile)
     except codec.UNREADABLE:

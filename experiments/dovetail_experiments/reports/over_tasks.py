@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +18,7 @@ from dovetail_experiments.reports import aggregate
 from dovetail_experiments.reports.aggregate import Matrix
 from dovetail_experiments.reports.over_seeds import Series, grouped, interval
 from dovetail_experiments.reports.plot import profiles
+from dovetail_experiments.reports.table import listing
 
 Scales = Mapping[str, tuple[float, float]]
 """Results that count as 0 and as 1, by task."""
@@ -157,17 +157,13 @@ def tables(groups: Sequence[Sequence[TaskRow]]) -> list[Table]:
     for group in groups:
         first = group[0]
         ends = ", ".join(f"{task} {low:g}..{high:g}" for task, (low, high) in first.scales.items())
-        table = Table(
-            title=Text(
+        table = listing(
+            Text(
                 f"{first.agent} ({first.evaluation}), over {len(first.tasks)} tasks: normalised "
                 "results",
                 "table.title",
             ),
-            title_justify="left",
-            box=box.SIMPLE_HEAD,
-            pad_edge=False,
-            caption=f"{CAPTION}\n0 and 1 stand for: {ends}",
-            caption_justify="left",
+            f"{CAPTION}\n0 and 1 stand for: {ends}",
         )
         table.add_column("variant")
         names = ["seeds", "IQM (95 %)", "gap", *(["P (95 %)"] if len(group) > 1 else [])]

@@ -9,6 +9,7 @@ from rich import box
 from rich.bar import Bar
 from rich.console import RenderableType
 from rich.table import Table
+from rich.text import TextType
 
 from dovetail.protocol.seats import player
 from dovetail_experiments.reports.plot import CurvePoint
@@ -31,7 +32,7 @@ def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = Fal
         rows: the stages and tallies to show.
         full: include thinking time and faults, which need a wide terminal.
     """
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = listing(title)
     table.add_column("played")
     table.add_column("episodes" if full else "after", justify="right", no_wrap=True)
     table.add_column("agent")
@@ -73,8 +74,19 @@ def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = Fal
             "has no interval"
         ] = None
     table.caption = "\n".join(notes) or None
-    table.caption_justify = "left"
     return table
+
+
+def listing(title: TextType, caption: str | None = None) -> Table:
+    """Return an empty table with its title and caption at the left."""
+    return Table(
+        title=title,
+        title_justify="left",
+        caption=caption,
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
 
 
 def outcome(tally: Tally) -> tuple[str, str]:
@@ -96,13 +108,9 @@ def standings_table(found: Standings, *, full: bool = False) -> Table:
     """
     if found.seats == 1:
         return _alone_table(found)
-    table = Table(
-        title=found.name,
-        title_justify="left",
-        caption="\n".join([found.caption, *(test.line for test in found.tests), *found.notes]),
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
+    table = listing(
+        found.name,
+        "\n".join([found.caption, *(test.line for test in found.tests), *found.notes]),
     )
     table.add_column("#")
     table.add_column("player")
@@ -146,14 +154,7 @@ def _alone_table(found: Standings) -> Table:
             "test "
             f"(Wilcoxon p {each.wilcoxon:.3g})"
         )
-    table = Table(
-        title=found.name,
-        title_justify="left",
-        caption="\n".join([*lines, *found.notes]),
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
+    table = listing(found.name, "\n".join([*lines, *found.notes]))
     table.add_column("#")
     table.add_column("player")
     for name in ("games", "T", "return (95 %)", "distinct"):
