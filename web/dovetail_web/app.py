@@ -156,7 +156,6 @@ class Page:
         }
 
     def routes(self) -> list[Route | WebSocketRoute | Mount]:
-        """Return the routes."""
         play = [
             Route("/play", self.choose),
             # A name may have slashes, such as ALE/Pong-v5.

@@ -55,7 +55,6 @@ class EntrantPages:
         self._reading = asyncio.Semaphore(1)
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
         return [
             Route("/arena", self.ladders),
             Route("/arena/mine", self.mine),

@@ -73,7 +73,6 @@ class OperatorPages:
         self._store = site.store
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
         return [
             Route("/operator", self.operator),
             Route("/operator", self.change, methods=["POST"]),

@@ -65,7 +65,6 @@ class ArenaPages:
         """The time at which a ladder's leaders were read, and the leaders, by ladder."""
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
         return [
             Route("/arena/hall", self.hall),
             Route("/arena/{ladder}", self.ladder),

@@ -202,13 +202,11 @@ class Chairs:
         self._thread.start()
 
     def add(self, name: str, changed: Callable[[], None]) -> Chair:
-        """Return a new chair."""
         chair = Chair(name, changed)
         self._chairs[chair.key] = chair
         return chair
 
     def remove(self, key: str) -> None:
-        """Remove a chair."""
         self._chairs.pop(key, None)
 
     def answer(self, answer: Answer) -> None:

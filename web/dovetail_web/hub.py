@@ -108,7 +108,6 @@ class Hub:
         self._thread = threading.Thread(target=self._run, name="hub", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
@@ -230,7 +229,6 @@ class Hub:
                 self._heard(each)
 
     def drop(self, run: int) -> None:
-        """Drop a run's games."""
         with self._lock:
             for episode in [e for e, game in self.games.items() if game.run == run]:
                 del self.games[episode]

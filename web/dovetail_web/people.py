@@ -580,7 +580,6 @@ class People:
         return hint is not None or replaying is not None
 
     def ended(self, episode: m.Episode) -> None:
-        """Handle the end of an episode."""
         hint = self._hints.get(episode.run)
         chair = None if hint is None else hint.chair
         if hint is not None:
@@ -596,7 +595,6 @@ class People:
             replaying.problem = f"the replay failed: {_failure(episode)}"
 
     def done(self, done: m.Done) -> None:
-        """Handle the end of a run."""
         replaying = self._replays.pop(done.run, None)
         if replaying is not None:
             self._hub.later(partial(_clean, instance=replaying.instance))

@@ -44,7 +44,6 @@ class ResultPages:
         self._shown = shown
 
     def routes(self) -> list[Route]:
-        """Return them."""
         one = "/results/{store:number}/{number:number}"
         return [
             Route("/results", self.listed),

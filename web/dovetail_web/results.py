@@ -71,7 +71,6 @@ class Execution:
     sections: Sequence[Section]
 
     def section(self, key: str) -> Section | None:
-        """Return a section by its key; None if there is none."""
         return next((each for each in self.sections if each.key == key), None)
 
     @property

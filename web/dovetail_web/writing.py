@@ -51,7 +51,6 @@ class WritePages:
         self._agents = agents
 
     def routes(self) -> list[Route | Mount]:
-        """Return them."""
         return [Route("/write", self.write), Mount("/client", _Client())]
 
     async def write(self, request: Request) -> Response:

@@ -37,7 +37,6 @@ class ArenaTables:
         self._reader = database.engine(url, "BEGIN")
 
     def close(self) -> None:
-        """Close the database."""
         self._engine.dispose()
         self._reader.dispose()
 

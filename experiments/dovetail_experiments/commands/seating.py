@@ -93,11 +93,9 @@ class _Both:
 
     @property
     def departed(self) -> bool:
-        """Return whether the broker has sent ``bye``."""
         return self._link.departed
 
     def send(self, messages: Sequence[m.Message]) -> None:
-        """Send messages to the broker."""
         self._link.send(messages)
 
     def receive(self, timeout: float | None) -> list[m.Message]:
@@ -118,9 +116,7 @@ class _Both:
                 return came
 
     def join(self, hello: m.Hello) -> Link:
-        """Return another connection to the broker."""
         return self._link.join(hello)
 
     def close(self) -> None:
-        """Leave."""
         self._link.close()

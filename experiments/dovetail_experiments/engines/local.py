@@ -41,7 +41,6 @@ class LocalPool:
         self._events: deque[PieceEvent] = deque()
 
     def begin(self, piece: int, arguments: tuple[Any, ...]) -> None:
-        """Start a piece."""
         with starting():
             self._running[self._workers.submit(_whole, self._work, arguments)] = piece
 

@@ -79,11 +79,9 @@ class Station:
         return self._processes.outside or self._processes.address
 
     def pids(self) -> Mapping[str, int]:
-        """Return the process IDs, by name."""
         return self._processes.pids()
 
     def ended(self) -> Mapping[str, ProgramEnd]:
-        """Return the programs that have ended."""
         return self._processes.ended()
 
     def halt(self) -> None:

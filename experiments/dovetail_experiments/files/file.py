@@ -451,7 +451,6 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
         return [*self.phases, *self.evaluations]
 
     def agent_seed(self, name: str) -> int:
-        """Return the seed of an agent."""
         seed = self.agents[name].seed
         return derive(self.root, "agent", name) if seed is None else seed
 

@@ -132,7 +132,6 @@ class Records(Closing):
         damage.check(self._engine, self.url)
 
     def close(self) -> None:
-        """Close the connection."""
         self._engine.dispose()
 
     @contextmanager

@@ -199,7 +199,6 @@ class _Board:
             self.made.add("ground", [shape("rect", **given, fill=role)])
 
     def cell(self, cell: Cell, box: Box) -> list[Shape]:
-        """Return a cell."""
         found = looks.CELLS.get(cell.kind, looks.CELLS["square"])
         if cell.outline:
             points = " ".join(f"{number(x)},{number(y)}" for x, y in cell.outline)
@@ -224,7 +223,6 @@ class _Board:
         return [self._label(box, text, size, "board-frame-ink")]
 
     def piece(self, piece: Piece, box: Box) -> list[Shape]:
-        """Return a piece."""
         text = piece.text or piece.symbol or (str(piece.count) if piece.count > 1 else "")
         fill = self._colour(piece)
         shapes = []
@@ -399,7 +397,6 @@ class _Board:
         return [shape("line", **ends, stroke="win", stroke_width=0.14)]
 
     def marked(self, kind: str, cells: list[int], cards: list[int]) -> list[Shape]:
-        """Return a mark."""
         look = looks.MARKS.get(kind, looks.MARKS["last"])
         places = [(cell, self.made.boxes[f"c{cell}"]) for cell in cells]
         found: list[Shape] = []

@@ -111,7 +111,6 @@ class KeptStates(Callback):
     """Saves the states selected by ``save_every`` and ``keep_best`` in the folder ``states``."""
 
     def begin(self, start: ExecutionStart) -> None:
-        """Set up for an execution."""
         self._file = start.file
         self._folder = start.folder / STATES
         self._best: dict[str, float] = {}
@@ -154,18 +153,15 @@ class TensorBoard(Callback):
     """Writes values to the folder ``tensorboard`` as they arrive."""
 
     def begin(self, start: ExecutionStart) -> None:
-        """Set up for an execution."""
         module = needed("tensorboardX")
         self._writer = module.SummaryWriter(str(start.folder / "tensorboard"))
 
     def stage(self, played: PlayedStage) -> None:
-        """Write a stage's values."""
         for name, value in played.values.items():
             self._writer.add_scalar(name, value, played.trained)
         self._writer.flush()
 
     def end(self) -> None:
-        """Close the files."""
         self._writer.close()
 
 
@@ -180,17 +176,14 @@ class WandB(Callback):
         self._name = name
 
     def begin(self, start: ExecutionStart) -> None:
-        """Set up for an execution."""
         self._module = needed(self._name)
         config = {**msgspec.to_builtins(start.file), **start.settings}
         self._module.init(project=start.file.name, name=start.title, config=config)
 
     def stage(self, played: PlayedStage) -> None:
-        """Log a stage's values."""
         self._module.log(dict(played.values), step=played.trained)
 
     def end(self) -> None:
-        """End the run."""
         self._module.finish()
 
 
@@ -198,19 +191,16 @@ class MLflow(Callback):
     """Logs to MLflow."""
 
     def begin(self, start: ExecutionStart) -> None:
-        """Set up for an execution."""
         self._module: Any = needed("mlflow")
         self._module.set_experiment(start.file.name)
         self._module.start_run(run_name=start.title)
         self._module.log_params({"seed": start.file.seed, **start.settings})
 
     def stage(self, played: PlayedStage) -> None:
-        """Log a stage's values."""
         named = {_plain(name): value for name, value in played.values.items()}
         self._module.log_metrics(named, step=played.trained)
 
     def end(self) -> None:
-        """End the run."""
         self._module.end_run()
 
 

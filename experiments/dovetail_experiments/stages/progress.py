@@ -66,7 +66,6 @@ class Display:
         """Points and games, by tournament and player."""
 
     def begin(self, stage: Stage) -> None:
-        """Start a stage."""
         self._began[stage.number] = time.monotonic()
         self._tasks[stage.number] = self._bars.add_task(f"  {title(stage)}", total=stage.episodes)
 

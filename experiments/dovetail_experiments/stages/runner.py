@@ -327,7 +327,6 @@ class Again:
         return cls(folder / AGAIN, given + b"\n")
 
     def write(self) -> None:
-        """Write the file."""
         write(self.path, self.data)
 
 

@@ -91,7 +91,6 @@ class Endings:
     """The first distinct messages, with their reasons."""
 
     def add(self, episode: Episode) -> None:
-        """Count an episode."""
         self.counts[episode.reason, episode.will_retry, episode.blame] += 1
         if not episode.will_retry:
             self.games += 1
