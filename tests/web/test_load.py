@@ -58,7 +58,7 @@ def test_the_longest_games_lose_their_oldest_positions(monkeypatch: pytest.Monke
     playing = hub()
     for turn in range(50):
         hear(playing, turn, text="x" * 2000)
-    game = playing.game(7)
+    game = playing.games.get(7)
     assert game is not None
     assert 40_000 < sum(map(len, game.positions)) == game.size <= 50_000
     # The others keep their places.
@@ -76,10 +76,10 @@ def test_older_games_go_before_positions_of_the_newest(monkeypatch: pytest.Monke
     playing = hub(0)
     for turn in range(5):
         playing._heard(m.WatchedTurn(2, 2, 0, 8, turn, text="x" * 3000))
-    assert playing.game(7) is not None
+    assert playing.games.get(7) is not None
     playing._heard(m.WatchedTurn(2, 2, 0, 8, 5, text="x" * 3000))
-    assert playing.game(7) is None
-    game = playing.game(8)
+    assert playing.games.get(7) is None
+    game = playing.games.get(8)
     assert game is not None
     assert len(game.positions) == 6
 
@@ -152,7 +152,7 @@ def test_a_browser_that_comes_late_learns_how_old_the_clocks_are() -> None:
 
 def test_a_game_that_was_seen_in_part_says_so() -> None:
     playing = hub(0, 1, 5, 5, 4, 9)
-    game = playing.game(7)
+    game = playing.games.get(7)
     assert game is not None
     assert game.about() | {"run": 1} == game.about()
     assert (game.turns, game.whole, game.about()["count"]) == ([0, 1, 5, 9], False, 4)

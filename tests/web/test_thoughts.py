@@ -94,7 +94,7 @@ def test_what_an_agent_thought_belongs_to_the_position_before() -> None:
     def hear(hub: Hub, turn: int, *thoughts: Any) -> dict[str, Any]:
         scene = Scene(2, 1, CELLS, cards=[Card("hand", "x"), Card("hand", "y")], choices=NAMED)
         hub._heard(m.WatchedTurn(1, 1, 0, 7, turn, scene=scene, thoughts=list(thoughts)))
-        game = hub.game(7)
+        game = hub.games.get(7)
         assert game is not None
         shown: dict[str, Any] = json.loads(game.position(len(game.turns) - 1) or b"")
         return shown
@@ -119,6 +119,6 @@ def test_what_an_agent_thought_belongs_to_the_position_before() -> None:
     hear(hub, 0)
     assert hear(hub, 1, given)["thoughts"] == []
     hub._heard(m.Episode(1, 0, 7, 5, "terminated", []))
-    game = hub.game(7)
+    game = hub.games.get(7)
     assert game is not None
     assert json.loads(game.position(1) or b"")["thoughts"] == [[seat, shown]]

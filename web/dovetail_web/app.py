@@ -254,7 +254,7 @@ class Page:
     async def game(self, request: Request) -> Response:
         """Return the page of a game."""
         number = request.path_params["episode"]
-        game = self.hub.game(number)
+        game = self.hub.games.get(number)
         if game is None:
             raise HTTPException(
                 404,
@@ -274,7 +274,7 @@ class Page:
 
     async def position(self, request: Request) -> Response:
         """Return a turn of a game as JSON."""
-        game = self.hub.game(request.path_params["episode"])
+        game = self.hub.games.get(request.path_params["episode"])
         found = None if game is None else game.position(request.path_params["turn"])
         if found is None:
             raise HTTPException(404, "The page does not have this turn.")

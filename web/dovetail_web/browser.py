@@ -213,7 +213,7 @@ class Browser:
         if watching:
             chair = None
         if kind == "game" and what.isdecimal():
-            game = hub.game(int(what))
+            game = hub.games.get(int(what))
         elif table is not None and table.run is not None:
             game = hub.game_of(table.run)
         if game is not None and not game.over:

@@ -194,10 +194,6 @@ class Hub:
                 return str(each.get("entrant", ""))
         return ""
 
-    def game(self, episode: int) -> Game | None:
-        """Return a game by its episode number."""
-        return self.games.get(episode)
-
     def game_of(self, run: int) -> Game | None:
         """Return the latest game of a run."""
         with self._lock:

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -94,32 +95,25 @@ def played(data: bytes) -> Iterator[RemoteItem]:
 def _played(work: RemoteTrial, folder: Path) -> Iterator[RemoteItem]:
     file = files.stored(work.file)
     url = database.url_of(folder / FILE)
+    entry = ExecutionEntry(
+        work.number,
+        work.stored,
+        begun=False,
+        again=Again(folder / AGAIN, b""),
+        trial=work.trial,
+        variant=work.variant,
+        settings=work.settings,
+    )
     store = Store(url)
     try:
-        store.begin(
-            file.name,
-            work.stored,
-            file.seed,
-            number=work.number,
-            trial=work.trial,
-            variant=work.variant,
-            settings=work.settings,
-        )
+        entry.enter(store, file)
         receiver = Receiver(store, work.number)
         known = {receiver.take(part).number for part in work.parts}
         for name in {*work.states} - {*store.saved(work.number)}:
             store.keep(work.number, name, work.states[name])
     finally:
         store.close()
-    entry = ExecutionEntry(
-        work.number,
-        work.stored,
-        begun=True,
-        again=Again(folder / AGAIN, b""),
-        trial=work.trial,
-        variant=work.variant,
-        settings=work.settings,
-    )
+    entry = replace(entry, begun=True)
     sender = Sender(url, work.number, known)
     journal = folder / f"games-{work.number}.journal"
     sent = 0
