@@ -16,6 +16,7 @@ import msgspec
 import sqlalchemy as sa
 
 from dovetail.peer import provenance
+from dovetail.peer.closing import Closing
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode
 from dovetail.transport.process_owner import Owner
@@ -29,7 +30,7 @@ class TakenOver(DovetailError):
     """Another attempt to play an execution has started, so this one may no longer write."""
 
 
-class Store:
+class Store(Closing):
     """A store open for writing; results reach the disk after about a second.
 
     A thread writes them in batches; if too many are waiting, ``add`` blocks.

@@ -57,14 +57,11 @@ class Sender:
 
     def parts(self) -> Iterator[bytes]:
         """Yield the parts of the stages that have finished since the last call."""
-        store = Store(self._url)
-        try:
+        with Store(self._url) as store:
             finished = store.finished_stages(self._execution)
             for number in sorted({*finished} - self._known):
                 self._known.add(number)
                 yield from map(msgspec.msgpack.encode, self._parts(store, finished[number]))
-        finally:
-            store.close()
 
     def _parts(self, store: Store, row: int) -> Iterator[StagePart]:
         with Records(self._url, check=False) as records:

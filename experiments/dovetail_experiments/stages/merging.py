@@ -50,14 +50,11 @@ def merge(to: Path, parts: Sequence[Path]) -> list[int]:
     except OSError as error:
         raise DovetailError(f"cannot write into {to}: {error.strerror}") from None
     with alone(to):
-        store = Store(database.url_of(to / FILE))
-        try:
+        with Store(database.url_of(to / FILE)) as store:
             store.check()
             for part in parts:
                 if part.resolve() != to.resolve():
                     entered += _part(to, store, part, console)
-        finally:
-            store.close()
         _report(to, console)
     return entered
 

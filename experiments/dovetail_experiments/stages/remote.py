@@ -104,15 +104,12 @@ def _played(work: RemoteTrial, folder: Path) -> Iterator[RemoteItem]:
         variant=work.variant,
         settings=work.settings,
     )
-    store = Store(url)
-    try:
+    with Store(url) as store:
         entry.enter(store, file)
         receiver = Receiver(store, work.number)
         known = {receiver.take(part).number for part in work.parts}
         for name in {*work.states} - {*store.saved(work.number)}:
             store.keep(work.number, name, work.states[name])
-    finally:
-        store.close()
     entry = replace(entry, begun=True)
     sender = Sender(url, work.number, known)
     journal = folder / f"games-{work.number}.journal"

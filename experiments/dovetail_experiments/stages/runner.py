@@ -162,10 +162,9 @@ def execute(
         check(plan)
     with prepared(out, plan) as folder:
         url = store or database.url_of(folder / FILE)
-        results = Store(url)
         rows: dict[Key, list[int]] = {}
         extended = None
-        try:
+        with Store(url) as results:
             if extend or resume:
                 results.check()
             if extend:
@@ -179,8 +178,6 @@ def execute(
                 again=Again.of(folder, plan),
                 extends=extended,
             )
-        finally:
-            results.close()
         done = _kept_up(plan, entry, folder, url, options, rows)
         told(folder, url, plan.base.name, done.played)
         return done
@@ -208,11 +205,8 @@ def _kept_up(
                 "%s; all programs restart on other nodes, from the last finished stage",
                 error,
             )
-            results = Store(url)
-            try:
+            with Store(url) as results:
                 begun = results.unfinished(plan.base.name, entry.file) == entry.number
-            finally:
-                results.close()
             entry = replace(entry, begun=begun)
     raise AssertionError
 
@@ -406,8 +400,7 @@ def steps(
         rows: row numbers of an earlier execution's stages to reuse.
     """
     execution = entry.number
-    results = Store(url)
-    try:
+    with Store(url) as results:
         journal = folder / f"games-{execution}.journal"
         shards = options.sharded(file)
         place: AbstractContextManager[Deployment]
@@ -466,8 +459,6 @@ def steps(
             log.warning("%s: %s", file.name, warning)
         write(folder / "results.json", encoded(numbers(file, played, software)))
         results.finish(execution)  # last, so that an interruption before it can be resumed
-    finally:
-        results.close()
     console.print(f"results    {database.shown(url)} (execution {execution})", soft_wrap=True)
     return ExecutionResult(file, execution, folder, played, states)
 

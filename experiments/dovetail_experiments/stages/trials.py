@@ -230,13 +230,12 @@ class _All:
         """Play the trials that are not finished; each enters the store as it starts."""
         for trial in trials:
             self._options.sharded(trial.file)
-        store = Store(self._url)
         todo: list[tuple[Trial, str, int | None]] = []
         """Trials with their file as JSON, and the execution to resume."""
         places: list[int] = []
         """Their indices in the executions."""
         same: list[tuple[int, int]] = []
-        try:
+        with Store(self._url) as store:
             if self._resume and not self._executions:
                 store.check()
             for trial in trials:
@@ -258,8 +257,6 @@ class _All:
                     todo.append((trial, file, None if last is None else last[0]))
                 self._executions.append(0 if last is None else last[0])
             new = iter(store.reserve(sum(number is None for *_, number in todo)))
-        finally:
-            store.close()
         self._played += len(todo)
         tasks = []
         for at, (trial, file, before) in zip(places, todo, strict=True):
@@ -317,8 +314,7 @@ class _All:
         outfit = outfit_of(shipped[:1], shipping)
         resources = self._plan.base.processes.resources
         shown = _Shown(self._console, tasks)
-        store = Store(self._url)
-        try:
+        with Store(self._url) as store:
             writers = [RemoteWriter(store, t.trial.file, t.entry, t.folder) for t in tasks]
 
             def arguments(piece: int) -> tuple[bytes]:
@@ -342,8 +338,6 @@ class _All:
                         writers[event.piece].finish()
                         shown.seconds[event.piece] = writers[event.piece].seconds
                     shown.show(event)
-        finally:
-            store.close()
         shown.end()
 
 
