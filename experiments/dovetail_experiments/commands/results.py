@@ -238,8 +238,6 @@ def _selected(
     by: str,
     limit: int | None,
 ) -> tuple[list[str], Any]:
-    from itertools import chain
-
     wanted, keys = _words(columns), _words(by)
     if wanted and keys:
         raise UsageError("--columns and --by cannot be used together")
@@ -247,7 +245,7 @@ def _selected(
     first = next(found, None)
     if first is None:
         return wanted or keys or records.columns(table), iter(())
-    return list(first), chain([first], found)
+    return list(first), itertools.chain([first], found)
 
 
 def _words(text: str) -> list[str]:

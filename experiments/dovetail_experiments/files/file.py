@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -608,25 +608,16 @@ def made(
 
 def place_of(file: ExperimentFile, part: Part) -> tuple[str, int]:
     """Return the position of a part in its file, as the name of a list and an index."""
-    if isinstance(part, Pairing | Tournament):
-        name = part.tournament if isinstance(part, Pairing) else part.name
-        return _numbered("tournaments", file.tournaments, name)
-    if isinstance(part, Block | League):
-        return _numbered(
-            "leagues", file.leagues, part.league if isinstance(part, Block) else part.name
-        )
-    if isinstance(part, Phase):
-        return _numbered("phases", file.phases, part.name)
-    return _numbered("evaluations", file.evaluations, part.name)
-
-
-def _numbered(kind: str, parts: Sequence[_Named], name: str) -> tuple[str, int]:
-    return (kind, next(number for number, each in enumerate(parts) if each.name == name))
-
-
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
+    match part:
+        case Tournament(name=name) | Pairing(tournament=name):
+            kind = "tournaments"
+        case League(name=name) | Block(league=name):
+            kind = "leagues"
+        case Phase(name=name):
+            kind = "phases"
+        case _:
+            kind, name = "evaluations", part.name
+    return kind, [each.name for each in getattr(file, kind)].index(name)
 
 
 def _mistakes(file: ExperimentFile) -> Iterator[Mistake]:
