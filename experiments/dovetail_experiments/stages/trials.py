@@ -125,27 +125,20 @@ def execute(
         return _All(plan, folder, url, resume, jobs, options, only).play()
 
 
+@dataclass
 class _All:
-    def __init__(
-        self,
-        plan: SweepPlan,
-        folder: Path,
-        url: database.Url,
-        resume: bool,
-        jobs: int,
-        options: RunnerOptions,
-        only: TrialSelection | None = None,
-    ) -> None:
-        self._only = only
-        self._plan = plan
-        self._folder = folder
-        self._url = url
-        self._resume = resume
-        self._jobs = jobs
-        self._options = options
+    _plan: SweepPlan
+    _folder: Path
+    _url: database.Url
+    _resume: bool
+    _jobs: int
+    _options: RunnerOptions
+    _only: TrialSelection | None
+
+    def __post_init__(self) -> None:
         # Values of a sweep such as [true, false] are not markup.
         self._console = Console(highlight=False, soft_wrap=True, markup=False)
-        self._again = Again.of(folder, plan)
+        self._again = Again.of(self._folder, self._plan)
         self._executions: list[int] = []
         self._first: dict[str, tuple[int, int]] = {}
         """By experiment as JSON: the first trial that plays it, and its index in the executions."""
