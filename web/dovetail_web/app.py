@@ -208,11 +208,8 @@ class Page:
             raise HTTPException(403, "This form has expired; reload the page and submit it again.")
         return form
 
-    async def home(self, request: Request) -> Response:
+    async def home(self, request: Request, problem: str = "") -> Response:
         """Return the first page: games in progress, and games to play."""
-        return self._home(request)
-
-    def _home(self, request: Request, problem: str = "") -> Response:
         agents = self._agents()
         tiles = [
             {
@@ -383,7 +380,7 @@ class Page:
             try:
                 return await self._quick(request, offer, given["level"])
             except DovetailError as error:
-                return self._home(request, _sentence(str(error)[:LONGEST_PROBLEM]))
+                return await self.home(request, _sentence(str(error)[:LONGEST_PROBLEM]))
         try:
             parameters = offer.get("parameters") or {}
             options = _under("o.", given)

@@ -70,13 +70,10 @@ class EntrantPages:
 
     # -- signing in -------------------------------------------------------------------------------
 
-    async def ladders(self, request: Request) -> Response:
-        """Return the page of all ladders and their leaders."""
-        return await self._ladders(request)
-
-    async def _ladders(
+    async def ladders(
         self, request: Request, status: int = 200, problem: str = "", secret: str = ""
     ) -> Response:
+        """Return the page of all ladders and their leaders."""
         # Drawn for each page that is shown: the page of a planted cookie would show a known code.
         secret, site = secret or secrets.token_hex(16), self._site
 
@@ -121,21 +118,21 @@ class EntrantPages:
                     f"`{command('arena', 'sign-in', code)}`, wait "
                     "until it says that it is connected, and try again."
                 )
-                return await self._ladders(request, 403, text, secret)
+                return await self.ladders(request, 403, text, secret)
         else:
             address, now = network(request.client.host if request.client else ""), time.monotonic()
             wait = self._attempts.wait(address, now)
             if wait:
                 text = f"Too many wrong access tokens; wait {math.ceil(wait)} s, then try again."
-                return await self._ladders(request, 429, text)
+                return await self.ladders(request, 429, text)
             who = await asyncio.to_thread(self._whose, str(form.get("token", "")).strip())
             if who is None:
                 self._attempts.failed(address, now)
                 text = "This is not a valid access token; ask for a new one."
-                return await self._ladders(request, 403, text)
+                return await self.ladders(request, 403, text)
         shown = await asyncio.to_thread(self._site.valid, who)
         if shown is None:  # banned at this moment
-            return await self._ladders(request, 403, f"{who} may not sign in.")
+            return await self.ladders(request, 403, f"{who} may not sign in.")
         operator = who == description.OWN
         answer = RedirectResponse("/operator" if operator else "/arena/mine", 303)
         self._site.sessions.begin(request, answer, who, shown)

@@ -61,11 +61,8 @@ class ResultPages:
             Route(f"{one}/{{section}}/{{name}}.csv", self.table),
         ]
 
-    async def listed(self, request: Request) -> Response:
+    async def listed(self, request: Request, problem: str = "") -> Response:
         """Return the page of all stores' executions."""
-        return await self._listed(request)
-
-    async def _listed(self, request: Request, problem: str = "") -> Response:
         found = await asyncio.to_thread(lambda: list(self._results.listed()))
         status = 400 if problem else 200
         return self._shown(
@@ -122,7 +119,7 @@ class ResultPages:
         names = request.query_params.getlist("of")
         if not 2 <= len(names) <= MOST_COMPARED:
             text = f"Choose two to {MOST_COMPARED} executions to compare; you chose {len(names)}."
-            return await self._listed(request, text)
+            return await self.listed(request, text)
         found = [await self._found(each) for each in names]
         laid: dict[str, dict[str, Chart]] = {}
         for each in found:

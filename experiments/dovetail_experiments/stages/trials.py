@@ -291,7 +291,7 @@ class _All:
         level = logging.getLogger("dovetail").level
         count = min(self._jobs, len(tasks))
         shown = _Shown(self._console, tasks)
-        with local(count, _quietly, _work, (level,)) as pool:
+        with local(count, _Task.quietly, _work, (level,)) as pool:
             for event in pieces(pool, len(tasks), lambda piece: (tasks[piece],), count):
                 if isinstance(event, Yielded):
                     shown.seconds[event.piece] = event.value
@@ -391,8 +391,8 @@ class _Task:
             self.trial.file, self.source, self.entry, self.folder, self.url, self.options
         )
 
-    def quietly(self) -> float:
-        """Play in a worker, with its output in a file; return the seconds it took."""
+    def quietly(self) -> Iterator[float]:
+        """Play in a worker, with its output in a file; yield the seconds it took."""
         began = time.monotonic()
         logging.basicConfig(
             stream=sys.stderr,
@@ -410,11 +410,7 @@ class _Task:
                 os._exit(1)  # so as not to take the next task, which may already be there
             finally:
                 _Worker.busy = False
-        return time.monotonic() - began
-
-
-def _quietly(task: _Task) -> Iterator[float]:
-    yield task.quietly()
+        yield time.monotonic() - began
 
 
 class _Worker:
