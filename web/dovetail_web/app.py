@@ -383,7 +383,7 @@ class Page:
                 return await self.home(request, _sentence(str(error)[:LONGEST_PROBLEM]))
         try:
             parameters = offer.get("parameters") or {}
-            options = _under("o.", given)
+            options = forms.under("o.", given)
             agents, fitting = self._agents(), self._agents(offer["name"])
             seats = []
             for number in range(MOST_SEATS):
@@ -414,7 +414,7 @@ class Page:
                 tuple(seats),
                 seed=_seed(given.get("seed", "")),
                 clock=m.ClockRule(decision=_seconds(given.get("clock", ""), "The clock")),
-                rules=forms.read(RULES, _under("r.", given)),
+                rules=forms.read(RULES, forms.under("r.", given)),
                 helped="helped" in given,
                 patience=_seconds(given.get("patience", ""), "The wait for an agent"),
             )
@@ -614,11 +614,6 @@ def _brief(text: str) -> str:
     while len(text) > LONGEST_ABOUT and "; " in text:
         text = f"{text.rpartition('; ')[0]}."
     return text
-
-
-def _under(start: str, given: dict[str, str]) -> dict[str, str]:
-    """Return the fields of a form whose names start with ``start``, without that prefix."""
-    return {key[len(start) :]: text for key, text in given.items() if key.startswith(start)}
 
 
 def _seed(text: str) -> int:

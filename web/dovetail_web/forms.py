@@ -109,10 +109,12 @@ def of_agent(
     start = f"a.{seat}."
     if given.get(start) != agent:
         return {}
-    return read(
-        parameters,
-        {key[len(start) :]: text for key, text in given.items() if key.startswith(start)},
-    )
+    return read(parameters, under(start, given))
+
+
+def under(start: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the fields of a form whose names start with ``start``, without that prefix."""
+    return {key[len(start) :]: text for key, text in given.items() if key.startswith(start)}
 
 
 def _value(field: FormField, text: str, schema: Any) -> Any:
