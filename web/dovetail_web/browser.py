@@ -39,8 +39,7 @@ LONG = 10_000
 has the board before the choices: 90 kB in Amazons."""
 GONE = (
     "The page does not have this game any more: its server was started again, or many games were "
-    "played since. "
-    "Begin a new one on Play."
+    "played since. Begin a new one on Play."
 )
 WAITING = ThreadPoolExecutor(MOST_TABLES, "waiting")
 """Threads for people's requests, which may wait for an agent to be created: in the event loop's few

@@ -218,8 +218,7 @@ def read(path: Path) -> Arena:
         if ladder.pinned and (ladder.pinned not in names or ladder.seats > 2):
             raise DovetailError(
                 f"{path}: the ladder {ladder.name!r} pins {ladder.pinned!r}; name one of its "
-                "baselines, in a "
-                "game of at most two seats"
+                "baselines, in a game of at most two seats"
             )
         for name in names:
             _named(path, f"baseline of {ladder.name!r}", name, names)

@@ -66,8 +66,7 @@ def add(app: typer.Typer) -> None:
         name="arena",
         help="Run and operate a standing competition.\n\n"
         "`dovetail arena FILE` runs the arena that FILE describes; the other commands are for its "
-        "operator "
-        "and work whether or not it runs.",
+        "operator and work whether or not it runs.",
     )
     for each in (run, invite, standings, pause, resume, ban, note, final, season, log, export):
         arena.command()(each)
@@ -106,10 +105,8 @@ def run(
     if not (arena.keys or arena.insecure or loopback(arena.bind)):
         raise common.UsageError(
             f"other machines reach {arena.bind}, and nothing is encrypted; set `keys = true`, or "
-            "bind "
-            "tcp://127.0.0.1 and use a tunnel such as `ssh -L`, or set `insecure = true` in a "
-            "network that you "
-            "trust"
+            "bind tcp://127.0.0.1 and use a tunnel such as `ssh -L`, or set `insecure = true` in a "
+            "network that you trust"
         )
     if on is not None and not arena.keys:
         raise common.UsageError(
@@ -125,8 +122,7 @@ def run(
     except InUse as error:
         raise DovetailError(
             f"the arena {arena.name} is already running: another process uses {error.path}; stop "
-            "that one "
-            f"first, or set another `folder` in a copy of {file}"
+            f"that one first, or set another `folder` in a copy of {file}"
         ) from None
     token = _token(file, arena)
     stop = _stopped()

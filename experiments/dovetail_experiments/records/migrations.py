@@ -48,8 +48,7 @@ def upgrade(connection: sa.Connection, url: str) -> None:
         except (ValueError, LookupError, TypeError) as error:
             raise DovetailError(
                 f"cannot upgrade {url} from version {found} to {s.VERSION}: a row does not have "
-                "the "
-                f"form of that version ({type(error).__name__}: {error}); nothing was changed"
+                f"the form of that version ({type(error).__name__}: {error}); nothing was changed"
             ) from None
     connection.execute(sa.delete(s.schema))
     connection.execute(sa.insert(s.schema).values(version=s.VERSION))

@@ -161,8 +161,7 @@ def _entries(path: str, one: dict[Any, Any], other: dict[Any, Any]) -> Iterator[
     most = f", by {apart:g} at most" if known else ""
     yield (
         f"{path or 'the state'}: {only[0]:,} entries only in the first, {only[1]:,} only in the "
-        "second; "
-        f"{changed:,} of {len(both):,} in both differ{most}"
+        f"second; {changed:,} of {len(both):,} in both differ{most}"
     )
 
 

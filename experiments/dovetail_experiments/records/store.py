@@ -171,8 +171,7 @@ class Store(Closing):
             what = "removed" if row is None else f"resumed by {row.writer}"
             raise TakenOver(
                 f"execution {execution} in {database.shown(self.url)} was {what}, so attempt "
-                f"{mine} "
-                "may no longer write to it; results since then do not count"
+                f"{mine} may no longer write to it; results since then do not count"
             )
 
     def check(self) -> None:

@@ -141,8 +141,7 @@ def _notes(rows: Mapping[str, Standing], found: Sequence[tuple[StageResult, Unit
     if trials:
         notes.append(
             f"{trials} meeting{'s' * (trials != 1)} began with a round that was played twice, "
-            "which "
-            "showed that the players are deterministic; it counts once"
+            "which showed that the players are deterministic; it counts once"
         )
     breaches: Counter[str] = Counter()
     for each, _ in found:

@@ -151,8 +151,7 @@ def _alone_table(found: Standings) -> Table:
             f"p {each.p:.3g} (Wilcoxon {each.wilcoxon:.3g})"
             if d.known
             else f"{one} - {other}: {d.value:+.3g}, the same on every seed: no interval and no t "
-            "test "
-            f"(Wilcoxon p {each.wilcoxon:.3g})"
+            f"test (Wilcoxon p {each.wilcoxon:.3g})"
         )
     table = listing(found.name, "\n".join([*lines, *found.notes]))
     table.add_column("#")

@@ -79,8 +79,7 @@ def web(
         typer.Option(
             metavar="ADDRESS",
             help="Let visitors write agents, which connect to the broker here "
-            "(`dovetail broker --web`), "
-            "such as wss://play.example.org.",
+            "(`dovetail broker --web`), such as wss://play.example.org.",
         ),
     ] = None,
     password_file: Annotated[
@@ -96,8 +95,7 @@ def web(
         typer.Option(
             metavar="HOST",
             help="Name under which a proxy serves the page, such as play.example.org; may be "
-            "repeated. "
-            "With a password every name is served.",
+            "repeated. With a password every name is served.",
         ),
     ] = None,
     show: Annotated[bool, typer.Option("--open/--no-open", help="Open the page.")] = True,
