@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 from rich.console import Console
 
 from dovetail.peer import provenance
@@ -23,37 +23,13 @@ SUITES = Path(__file__).resolve().parents[1] / "suites"
 SUITE = SUITES / "boards.toml"
 KEPT = SUITES / "boards.json"
 PICTURE = "beside.png"
-
-
-class KeptSeries(Struct, frozen=True):
-    """A learner's saved result in ``boards.json``."""
-
-    task: str
-    evaluation: str
-    agent: str
-    variant: str
-    measure: str
-    runs: dict[int, dict[int, float]]
-    software: list[str]
-
-    @property
-    def series(self) -> Series:
-        """Return it as a series for comparisons."""
-        return Series(
-            variant=self.variant,
-            evaluation=self.evaluation,
-            agent=self.agent,
-            measure=self.measure,
-            runs=self.runs,
-            software=tuple(self.software),
-            task=self.task,
-        )
+FIELDS = ("task", "evaluation", "agent", "variant", "measure", "runs", "software")
+"""Fields of a series in ``boards.json``."""
 
 
 def kept() -> list[Series]:
     """Return the saved results of other learners."""
-    found = msgspec.json.decode(KEPT.read_bytes(), type=list[KeptSeries])
-    return [each.series for each in found]
+    return msgspec.json.decode(KEPT.read_bytes(), type=list[Series])
 
 
 def bench(
@@ -85,10 +61,7 @@ def bench(
     )
     assert isinstance(done, trials.SweepResult)
     others = kept()
-    own = [
-        msgspec.structs.replace(_kept(each), variant=f"{kind} (yours)").series
-        for each in done.series
-    ]
+    own = [_rounded(each, f"{kind} (yours)") for each in done.series]
     lengths = {(each.task, each.trained[-1]) for each in own}
     if {(each.task, each.trained[-1]) for each in others} - lengths:
         raise DovetailError(f"{KEPT.name} has results of another suite; see benched.keep")
@@ -122,23 +95,17 @@ def beside(own: list[Series], others: list[Series], folder: Path) -> Path:
 
 def keep(kind: str, found: list[Series]) -> None:
     """Save a learner's results among those of other learners, replacing older ones."""
-    before = msgspec.json.decode(KEPT.read_bytes(), type=list[KeptSeries]) if KEPT.exists() else []
-    mine = [msgspec.structs.replace(_kept(each), variant=kind) for each in found]
-    rows = [each for each in before if each.variant != kind] + mine
-    data = b",\n".join(msgspec.json.encode(each) for each in rows)
+    before = kept() if KEPT.exists() else []
+    rows = [each for each in before if each.variant != kind]
+    rows += [_rounded(each, kind) for each in found]
+    data = b",\n".join(
+        msgspec.json.encode({name: getattr(each, name) for name in FIELDS}) for each in rows
+    )
     output.write(KEPT, b"[" + data + b"]\n")
 
 
-def _kept(each: Series) -> KeptSeries:
-    return KeptSeries(
-        task=each.task,
-        evaluation=each.evaluation,
-        agent=each.agent,
-        variant=each.variant,
-        measure=each.measure,
-        runs={
-            seed: {at: round(value, 6) for at, value in run.items()}
-            for seed, run in each.runs.items()
-        },
-        software=list(each.software),
-    )
+def _rounded(each: Series, variant: str) -> Series:
+    runs = {
+        seed: {at: round(value, 6) for at, value in run.items()} for seed, run in each.runs.items()
+    }
+    return replace(each, variant=variant, runs=runs)
