@@ -12,11 +12,11 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from dovetail.peer import plugins
-from dovetail.protocol import json_text as jsontext
 from dovetail.transport import keys
 from dovetail_experiments.arena.description import Arena, Baseline, Ladder
 from dovetail_experiments.arena.referee import baseline
 from dovetail_experiments.engines.engine import ClusterEngine
+from dovetail_experiments.engines.hosts import assignments
 from dovetail_experiments.engines.scattered import Scattered
 from dovetail_experiments.files.shipping import Shipping
 from dovetail_experiments.stages.processes import Processes
@@ -126,9 +126,7 @@ class Programs:
             ladder, shown = self._environments[name], self._own
             command = ladder.command
             # Checked here and where it is served: some options are for the local user only.
-            given = ladder.configuration.items()
-            more = [word for k, v in given for word in ("--set", f"{k}={jsontext.option(v)}")]
-            words = ["env", ladder.game, *more]
+            words = ["env", ladder.game, *assignments(ladder.configuration)]
         else:
             agent, shown = self._baselines[name]
             command, words = agent.command, ["agent", agent.type]

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
+from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.stages.processes import Processes, ProgramEnd
 
@@ -99,6 +100,12 @@ class ProgramHost(Protocol):
 
     def stop(self) -> None:
         """Stop all programs."""
+
+
+def assignments(options: Mapping[str, Any]) -> list[str]:
+    """Return the arguments of ``dovetail`` that set options."""
+    given = [f"{name}={jsontext.option(value)}" for name, value in options.items()]
+    return [word for each in given for word in ("--set", each)]
 
 
 def start(processes: Processes, plan: HostPlan, key: Path | None = None) -> None:

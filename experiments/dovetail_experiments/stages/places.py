@@ -34,6 +34,7 @@ from dovetail_experiments.engines.hosts import (
     NotStarted,
     PlannedProgram,
     ProgramHost,
+    assignments,
     start,
 )
 from dovetail_experiments.files.checking import named
@@ -305,7 +306,10 @@ def _started(
         ) as processes,
         connected(processes, give_up, WITHOUT, patience) as experiment,
     ):
-        _start(processes, plan)
+        try:
+            start(processes, plan)
+        except NotStarted as error:
+            raise Mistake(str(error), *steps_of(error.program), "command") from None
         yield deployed(experiment, environment, peers, processes, logs)
 
 
@@ -332,13 +336,6 @@ def connected(
     )
 
 
-def _start(processes: Processes, plan: HostPlan) -> None:
-    try:
-        start(processes, plan)
-    except NotStarted as error:
-        raise Mistake(str(error), *steps_of(error.program), "command") from None
-
-
 def deployed(
     experiment: Experiment,
     environment: str,
@@ -363,19 +360,13 @@ def planned(file: ExperimentFile) -> tuple[HostPlan, dict[str, str | None]]:
     """
     programs: list[PlannedProgram] = []
     environment = file.environment
-    if environment.hosted:
-        pass  # in the broker
-    elif environment.command is None:
-        # Checked here and where it is served: some options are for the local user only.
-        given = environment.configuration.items()
-        more = [word for k, v in given for word in ("--set", f"{k}={jsontext.option(v)}")]
-        programs += [
-            PlannedProgram(name, ["env", environment.name, *more]) for name in _environments(file)
-        ]
-    else:
-        programs += [
-            PlannedProgram(name, environment.command, own=False) for name in _environments(file)
-        ]
+    if not environment.hosted:
+        words, own = environment.command, False
+        if words is None:
+            # Checked here and where it is served: some options are for the local user only.
+            words = ["env", environment.name, *assignments(environment.configuration)]
+            own = True
+        programs += [PlannedProgram(name, words, own) for name in _environments(file)]
     peers: dict[str, str | None] = {}
     for name in file.used():
         part = file.agents[name]
@@ -409,9 +400,7 @@ def _hosted(file: ExperimentFile) -> list[str]:
     """Return the broker's arguments for the agents and the environment that it hosts."""
     words: list[str] = []
     if file.environment.hosted:
-        words += ["--env", file.environment.name]
-        for key, value in file.environment.configuration.items():
-            words += ["--set", f"{key}={jsontext.option(value)}"]
+        words += ["--env", file.environment.name, *assignments(file.environment.configuration)]
     parts = [file.agents[name] for name in file.used() if file.agents[name].hosted]
     for kind in dict.fromkeys(part.type for part in parts):
         words += ["--agent", kind]
