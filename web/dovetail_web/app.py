@@ -92,7 +92,8 @@ class Page:
     Args:
         hub: the connection to the broker.
         journal: the journal whose episodes can be replayed.
-        stores: the stores whose results are shown.
+        stores: the stores whose results are shown: folders of experiments, SQLite files, or URLs of
+            databases.
         arena: the description of the broker's arena.  With one, no games can be started, since
             the entrants' agents are there for the competition.
         peers: the broker's address for programs in a browser, if visitors may write agents.
@@ -665,11 +666,7 @@ def application(
     """Return the page.
 
     Args:
-        hub: the connection to the broker, started.
-        journal: the journal whose episodes can be replayed.
-        stores: the stores whose results are shown.
-        arena: the description of the broker's arena.
-        peers: the broker's address for programs in a browser, if visitors may write agents.
+        hub, journal, stores, arena, peers: as for ``Page``; the hub is started.
         hosts: the host names accepted in requests; empty for any.
         password: the password for visitors; None for none.
     """

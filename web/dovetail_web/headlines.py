@@ -89,10 +89,10 @@ def _runs(count: int) -> str:
 def _estimate(row: Row, key: str, *, share: bool) -> str:
     """Return an estimate with its interval, if that is known."""
     value, low, high = (row.get(name) for name in (key, f"{key}_low", f"{key}_high"))
+
+    def text(number: float) -> str:
+        return f"{number:.0%}" if share else f"{number:,.4g}"
+
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
-        return f"{value:.0%}" if share else f"{value:,.4g}"
-    return (
-        f"{value:.0%} ({low:.0%}..{high:.0%})"
-        if share
-        else f"{value:,.4g} ({low:,.4g}..{high:,.4g})"
-    )
+        return text(value)
+    return f"{text(value)} ({text(low)}..{text(high)})"

@@ -64,11 +64,7 @@ def serve(
         address: the broker's address.
         token: its access token, if it has one.
         host: this machine's name in the page's URL.
-        journal: the journal whose episodes can be replayed.
-        stores: the stores to show: folders of experiments, SQLite files, or URLs of databases.
-        arena: the description of the broker's arena.
-        peers: the broker's address for programs in a browser, if visitors may write agents.
-        password: the password for visitors.
+        journal, stores, arena, peers, password: as for ``application``.
         names: host names under which a proxy serves the page, such as ``play.example.org``.
         showcase: whether agents play games while a visitor looks at games in progress.
         ready: called with the page's URL once it is served.

@@ -67,8 +67,7 @@ def curves_over_runs(
     """Write plots with a line and a band for each method, and a thin line for each run.
 
     Args:
-        paths: the files to write: .png, .svg or .pdf.
-        title: the plot's title.
+        paths, title: as for ``learning_curves``.
         measure: the label of the values; ``score`` is shown from 0 to 1.
         curves: the curves by label.
         band: an explanation of lines and bands.
@@ -100,8 +99,7 @@ def profiles(
     """Write plots with the performance profile of each method.
 
     Args:
-        paths: the files to write: .png, .svg or .pdf.
-        title: the plot's title.
+        paths, title: as for ``learning_curves``.
         curves: levels with the share of runs above them, by label.
     """
     figure, axes = _axes()

@@ -134,22 +134,9 @@ def execute(
     extend: bool = False,
     options: RunnerOptions | None = None,
 ) -> ExecutionResult:
-    """Play an experiment file once; show progress and a summary, write results, plots and report.
+    """Play an experiment file without seeds and sweep; show a summary, write results and plots.
 
-    ``trials.execute`` plays files with seeds or a sweep.
-
-    Args:
-        path: the experiment file.
-        store: an SQLAlchemy URL; a SQLite file in ``out`` if None.
-        out: the folder for all output, in a subfolder with the experiment's name; ``out`` if None.
-        overrides: keys of the file to change, such as ``phases.0.episodes``.
-        resume: continue the last interrupted execution of the same experiment.
-        extend: build on the last finished execution, to which players were added since.
-        options: the options of play.
-
-    Raises:
-        DovetailError: the file or an option is wrong, a program failed, or the store cannot be
-            used.
+    Arguments and errors are those of ``trials.execute``, which plays all files.
     """
     plan = sealing.prepared(path, overrides)
     if not plan.alone:
