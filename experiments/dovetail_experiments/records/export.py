@@ -20,37 +20,32 @@ FORMATS = ("csv", "jsonl", "json", "parquet")
 """Formats for rows."""
 
 
-def rows(
-    path: Path,
-    columns: Mapping[str, type],
-    given: Iterable[Row],
-    form: str | None = None,
-) -> int:
+def rows(path: Path, columns: Mapping[str, type], given: Iterable[Row]) -> int:
     """Write rows to a file; return their number.  An old file remains until all rows are written.
 
     Args:
-        path: the file.
+        path: the file, whose suffix is one of ``FORMATS``.
         columns: the names in order, with the types of the values.
         given: the rows.
-        form: one of ``FORMATS``; None for the format of the file's suffix.
 
     Raises:
         DovetailError: the format is unknown, or the file cannot be written.
     """
-    form = form or path.suffix.removeprefix(".")
+    form = path.suffix.removeprefix(".")
     if form not in FORMATS:
         raise DovetailError(
             f"{path}: unknown form {form!r}; name a file that ends in .{', .'.join(FORMATS)}"
             ", or in .txt for games"
         )
-    counted = _Counted(given)
+    counter = itertools.count()
+    counted = (row for row, _ in zip(given, counter, strict=False))
     if form == "parquet":
         needed("pyarrow")
         _parquet(path, columns, counted)
     else:
-        with _replacing(path) as part, _text(part) as out:
+        with _replacing(path) as part, part.open("w", encoding="utf-8", newline="") as out:
             text(out, list(columns), counted, form)
-    return counted.number
+    return next(counter)
 
 
 def shards(records: Records, folder: Path, columns: Sequence[str], where: Sequence[str]) -> int:
@@ -107,19 +102,8 @@ def text(out: TextIO, columns: list[str], given: Iterable[Row], form: str) -> No
 
 def written(path: Path, write: Callable[[TextIO], None]) -> None:
     """Write a text file with a function; an old file remains until the new one is complete."""
-    with _replacing(path) as part, _text(part) as out:
+    with _replacing(path) as part, part.open("w", encoding="utf-8", newline="") as out:
         write(out)
-
-
-class _Counted:
-    def __init__(self, given: Iterable[Row]) -> None:
-        self.number = 0
-        self._given = given
-
-    def __iter__(self) -> Iterator[Row]:
-        for row in self._given:
-            self.number += 1
-            yield row
 
 
 def _parquet(path: Path, columns: Mapping[str, type], given: Iterable[Row]) -> None:
@@ -151,12 +135,6 @@ def _replacing(path: Path) -> Iterator[Path]:
             raise
     except OSError as error:
         raise DovetailError(f"cannot write {path}: {error.strerror or error}") from None
-
-
-@contextmanager
-def _text(path: Path) -> Iterator[TextIO]:
-    with path.open("w", encoding="utf-8", newline="") as out:
-        yield out
 
 
 def _value(value: Any) -> Any:
