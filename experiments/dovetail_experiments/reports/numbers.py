@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from dovetail_experiments.files.file import ExperimentFile
 from dovetail_experiments.reports.standings import standings
 from dovetail_experiments.stages.schedule import StageResult
-from dovetail_experiments.statistics import Estimate, Tally
+from dovetail_experiments.statistics import Tally
 from dovetail_experiments.statistics.censored import Censored
 
 
@@ -89,8 +90,8 @@ def _stage(each: StageResult, found: Tally) -> dict[str, Any]:
         "losses": found.losses,
         "truncated": found.truncated,
         "distinct": found.distinct.distinct,
-        "won": _estimate(found.win_rate) if found.decided else None,
-        "return": _estimate(found.mean_return),
+        "won": asdict(found.win_rate) if found.decided else None,
+        "return": asdict(found.mean_return),
         "seconds_per_decision": found.seconds / found.decisions if found.decisions else None,
         "breaches": found.breaches,
         "interrupted": found.interrupted,
@@ -99,16 +100,12 @@ def _stage(each: StageResult, found: Tally) -> dict[str, Any]:
     }
 
 
-def _estimate(found: Estimate) -> dict[str, float]:
-    return {"value": found.value, "low": found.low, "high": found.high}
-
-
 def _capped(found: Censored) -> dict[str, Any]:
     return {
         "cap": found.cap,
         "capped": found.capped,
         "up_to_cap": found.limited,
-        "mean": None if found.mean is None else _estimate(found.mean),
+        "mean": None if found.mean is None else asdict(found.mean),
         "median": found.median,
         "why": found.why,
         "above": found.above,
@@ -131,8 +128,8 @@ def _standings(file: ExperimentFile, number: int, played: Sequence[StageResult])
                 "losses": row.losses if found.seats > 1 else None,
                 "truncated": row.truncated,
                 "points": row.points if found.seats > 1 else None,
-                "score": _estimate(row.score),
-                "elo": None if row.elo is None else _estimate(row.elo),
+                "score": asdict(row.score),
+                "elo": None if row.elo is None else asdict(row.elo),
                 "one_sided": row.one_sided,
                 "distinct": row.distinct.distinct,
                 "superior_to_next": row.next_best,
@@ -141,7 +138,7 @@ def _standings(file: ExperimentFile, number: int, played: Sequence[StageResult])
             for row in found.rows
         ],
         "comparisons": [
-            {"player": one, "against": other, "difference": _estimate(each.mean)}
+            {"player": one, "against": other, "difference": asdict(each.mean)}
             | {"t": each.t, "p": each.p, "wilcoxon": each.wilcoxon}
             for (one, other), each in found.comparisons.items()
         ],
