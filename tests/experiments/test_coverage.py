@@ -449,7 +449,7 @@ def test_a_cup_of_deterministic_players_holds_their_true_difference() -> None:
             )
             found = units(games(run.wait(), 2, rotate=True), 2, rotate=True)
             assert (len(found.units), found.unpaired) == (20, 0)
-            rated = as_elo(interval(found.sample()))
+            rated = as_elo(interval(Sample.observed(pair.points[0] for pair in found.units)))
             held += rated.low <= truth <= rated.high
             without += not rated.known
     assert without == 0

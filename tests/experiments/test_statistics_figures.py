@@ -477,7 +477,7 @@ def test_lives_of_another_shape_get_no_exponential_estimate() -> None:
     assert found.mean is None
 
 
-def test_distinct_games_and_the_effective_number() -> None:
+def test_distinct_games() -> None:
     found = distinct(["x"] * 30 + ["y"] * 30)
-    assert (found.games, found.distinct, found.effective) == (60, 2, 2.0)
+    assert (found.games, found.distinct) == (60, 2)
     assert found.repeats

@@ -52,7 +52,7 @@ class Standing:
     one_sided: str = ""
     """``least`` or ``most`` if only one end of the interval of ``elo`` is meaningful."""
     pairs: Sample | None = None
-    distinct: Distinct = field(default_factory=lambda: Distinct(0, 0, 0.0))
+    distinct: Distinct = field(default_factory=lambda: Distinct(0, 0))
     next_best: float = math.nan
     """Likelihood that it is stronger than the next player."""
     nash: tuple[float, float] | None = None

@@ -6,7 +6,7 @@ import math
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -143,7 +143,7 @@ class _Seat:
             self.breaches + breaches,
             interrupted,
             uncounted,
-            _distinct(np.frombuffer(self.actions, np.int64)),
+            Distinct(len(self.actions), len(np.unique(np.frombuffer(self.actions, np.int64)))),
             repeats,
             rate,
             average,
@@ -162,13 +162,6 @@ class _Seat:
             group = opening if opening or same else (number,)
             groups.setdefault(group, []).append(values[number])
         return [math.fsum(each) / len(each) for each in groups.values()]
-
-
-def _distinct(actions: np.ndarray[Any, Any]) -> Distinct:
-    _, counts = np.unique(actions, return_counts=True)
-    squares = int((counts * counts).sum())
-    n = len(actions)
-    return Distinct(n, len(counts), n * n / squares if squares else 0.0)
 
 
 def result_of(outcome: Sequence[float], seat: int) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from dovetail.protocol.messages import Episode
 from dovetail.protocol.seats import seated
-from dovetail_experiments.statistics.scores import Sample, points
+from dovetail_experiments.statistics.scores import points
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,6 @@ class Distinct:
 
     games: int
     distinct: int
-    effective: float
-    """Kish's effective number of games: their squared number divided by the sum of squared
-    multiplicities."""
 
     @property
     def repeats(self) -> bool:
@@ -103,12 +100,10 @@ def distinct(signatures: Iterable[Hashable]) -> Distinct:
     """Count games by their signature.
 
     >>> distinct("aaab")
-    Distinct(games=4, distinct=2, effective=1.6)
+    Distinct(games=4, distinct=2)
     """
     counts = Counter(signatures)
-    n = counts.total()
-    squares = sum(count * count for count in counts.values())
-    return Distinct(n, len(counts), n * n / squares if squares else 0.0)
+    return Distinct(counts.total(), len(counts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,19 +137,10 @@ class Units:
         return [game for game in self.games if game.points is not None]
 
     @property
-    def truncated(self) -> int:
-        """Number of games without a result."""
-        return sum(game.truncated and game.points is None for game in self.games)
-
-    @property
     def distinct(self) -> Distinct:
         """Number of distinct finished games."""
         return distinct(game.signature for game in self.finished)
 
-    def sample(self, player: int = 0) -> Sample:
-        """Return a player's scores over the units of two players."""
-        cells = 5 if self.rotate else 3
-        return Sample.observed((unit.points[player] for unit in self.units), cells)
 
 
 def units(found: Sequence[ScoredGame], players: int, *, rotate: bool) -> Units:
