@@ -14,7 +14,7 @@ from dovetail.protocol.seeds import derive
 from dovetail_experiments.files.file import ExperimentFile, Pairing, Tournament
 from dovetail_experiments.stages.formats.stopping import Stopping
 from dovetail_experiments.stages.formats.tournaments import survivors
-from dovetail_experiments.stages.schedule import StageResult, meeting, players
+from dovetail_experiments.stages.schedule import StageResult, meeting, of_tournament, players
 from dovetail_experiments.statistics.censored import Censored, censored, described
 from dovetail_experiments.statistics.estimates import (
     Difference,
@@ -102,11 +102,7 @@ def standings(
     file: ExperimentFile, tournament: Tournament, played: Sequence[StageResult]
 ) -> Standings:
     """Return the standings of a tournament from the stages played so far."""
-    mine = [
-        each
-        for each in played
-        if isinstance(each.stage.part, Pairing) and each.stage.part.tournament == tournament.name
-    ]
+    mine = of_tournament(tournament, played)
     if tournament.seats == 1:
         return _alone(tournament, mine)
     names = players(file, tournament)

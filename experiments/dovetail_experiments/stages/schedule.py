@@ -278,7 +278,7 @@ def more(file: ExperimentFile, played: Sequence[StageResult]) -> list[Stage]:
         if done < league.episodes:
             return [Stage(number, *_block(file, league, blocks, done), trained)]
     for tournament in file.tournaments:
-        mine = [each for each in played if _of(each, tournament)]
+        mine = of_tournament(tournament, played)
         if not mine:
             return _round(file, tournament, trained, number, 0, _first(file, tournament))
         meetings = [meeting(each) for each in mine if len(each.stage.part.seats) == 2]
@@ -351,9 +351,13 @@ def _round(
     return [Stage(number + k, part, 0, part.episodes, trained) for k, part in enumerate(pairings)]
 
 
-def _of(played: StageResult, tournament: Tournament) -> bool:
-    part = played.stage.part
-    return isinstance(part, Pairing) and part.tournament == tournament.name
+def of_tournament(tournament: Tournament, played: Iterable[StageResult]) -> list[StageResult]:
+    """Return the meetings of a tournament."""
+    return [
+        each
+        for each in played
+        if isinstance(part := each.stage.part, Pairing) and part.tournament == tournament.name
+    ]
 
 
 def meeting(played: StageResult) -> Meeting:
