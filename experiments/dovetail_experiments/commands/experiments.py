@@ -210,9 +210,7 @@ def merge(
 
 def packaged() -> dict[str, Path]:
     """Return the experiment files that come with Dovetail, by name."""
-    import dovetail_experiments as here
-
-    found = [path for root in here.__path__ for path in Path(root, "examples").glob("*.toml")]
+    found = Path(__file__).parents[1].glob("examples/*.toml")
     return {path.stem: path for path in sorted(found)}
 
 
