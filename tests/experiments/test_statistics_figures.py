@@ -298,9 +298,7 @@ PLACES = [
 ORDERS = [dict(zip("abcd", map(int, places), strict=True)) for places in PLACES]
 
 
-def plackett_luce(
-    players: str, games: Sequence[Ranking], ghost: float = 1.0
-) -> dict[str, float]:
+def plackett_luce(players: str, games: Sequence[Ranking], ghost: float = 1.0) -> dict[str, float]:
     """Return the ratings from games of a single unit, which gives no intervals."""
     return {name: each.value for name, each in ranked(players, [games], 0, ghost).items()}
 

@@ -90,7 +90,7 @@ def _estimate(row: Row, key: str, *, share: bool) -> str:
     """Return an estimate with its interval, if that is known."""
     value, low, high = (row.get(name) for name in (key, f"{key}_low", f"{key}_high"))
 
-    def text(number: float) -> str:
+    def text(number: Any) -> str:
         return f"{number:.0%}" if share else f"{number:,.4g}"
 
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):

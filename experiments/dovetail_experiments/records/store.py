@@ -350,6 +350,7 @@ class Store(Closing):
         old = sa.select(s.stages.c.id, s.stages.c.attempt, s.stages.c.software).where(
             s.stages.c.execution == execution, s.stages.c.number == number
         )
+        stage: int
         attempt = 1
         with self._writing() as connection:
             self._check(connection, execution)

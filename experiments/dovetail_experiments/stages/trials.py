@@ -133,7 +133,7 @@ class _All:
     _resume: bool
     _jobs: int
     _options: RunnerOptions
-    _only: TrialSelection | None
+    _only: TrialSelection | None = None
 
     def __post_init__(self) -> None:
         # Values of a sweep such as [true, false] are not markup.

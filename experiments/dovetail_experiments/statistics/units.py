@@ -142,7 +142,6 @@ class Units:
         return distinct(game.signature for game in self.finished)
 
 
-
 def units(found: Sequence[ScoredGame], players: int, *, rotate: bool) -> Units:
     """Group games into units.
 
