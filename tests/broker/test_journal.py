@@ -19,7 +19,7 @@ from dovetail.broker.durable.append_file import AppendFile, MappedFile, Sync
 from dovetail.broker.durable.journal import Journal
 from dovetail.peer import provenance
 from dovetail.peer.agents.random_agent import Random
-from dovetail.protocol import codec
+from dovetail.protocol import codec, logfile
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import (
     TITLE,
@@ -31,7 +31,16 @@ from dovetail.protocol.journal import (
     entries,
     read,
 )
-from dovetail.protocol.logfile import HIGHEST, MARK_2, Damage, Entry, Framing, new_framing, scan
+from dovetail.protocol.logfile import (
+    CHUNK,
+    HIGHEST,
+    MARK_2,
+    Damage,
+    Entry,
+    Framing,
+    new_framing,
+    scan,
+)
 from dovetail_games.connect_four import ConnectFour
 
 
@@ -215,6 +224,16 @@ def test_a_hole_takes_neither_memory_nor_disk(tmp_path: Path, start: str) -> Non
     assert sum(each.stat().st_blocks for each in tmp_path.iterdir()) * 512 < 1 << 20
     if start == "records":
         assert path.read_bytes()[: len(data)] == data
+
+
+def test_a_hole_is_summed_without_being_read() -> None:
+    class Read(bytes):
+        def __getitem__(self, which: Any) -> Any:
+            assert which.start < CHUNK
+            return super().__getitem__(which)
+
+    data = b"some" + bytes(2 * CHUNK + 3)
+    assert logfile._sum(Read(data), 1, len(data) - 1, 7, 4) == zlib.crc32(data[1:], 7)
 
 
 @pytest.mark.parametrize("where", ["run", "record", "next"])
