@@ -58,10 +58,10 @@ class Matches(BrokerPart):
         offer = peer.offers[name]
         if stacked:
             return offer.stacked and not offer.matches
-        if not offer.matches:
+        served = self._served.get(peer, {})
+        if not offer.matches or len(served) < offer.matches:
             return True
-        served = self._served.get(peer, {}).values()
-        return sum(match.game == name for match in served) < offer.matches
+        return sum(match.game == name for match in served.values()) < offer.matches
 
     def offering(self, asked: m.Run) -> list[Peer]:
         """Return the peers that offer a run's environment."""

@@ -77,7 +77,8 @@ class Runs(BrokerPart):
             instance.runs.add(run.number)
         servers = self.matches.with_room(run.asked, stacked=True)
         for slots in groups(run.asked, run.agents, servers, matches) or [0] * matches:
-            run.short += not self.matches.open(run, now, slots=slots)
+            if run.short or not self.matches.open(run, now, slots=slots):  # or for any after it
+                run.short += 1
 
     # -- matches ---------------------------------------------------------------------------------
 
