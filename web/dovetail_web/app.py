@@ -346,6 +346,7 @@ class Page:
     ) -> Response:
         parameters = offer.get("parameters") or {}
         agents = self._agents(offer["name"])
+        levels = opponents.levels(offer["name"], agents)
         return self.shown(
             request,
             "form",
@@ -357,20 +358,15 @@ class Page:
             agents={name: forms.fields(each) for name, each in agents.items()},
             title=self._title(offer["name"]),
             about=_sentence(self._said(offer["name"]).rpartition(": ")[2]),
-            levels=opponents.levels(offer["name"], agents),
+            levels=levels,
             told=self._told(offer["name"]),
-            opponent=self._usual(offer["name"], agents),
+            opponent=next((f"{LEVEL}{each}" for each in ("medium", *levels) if each in levels), ""),
             patience=PATIENCE,
             given=given or {},
             problem=problem,
             least=min(offer.get("seats") or [1]),
             most=min(MOST_SEATS, max(offer.get("seats") or [4])),
         )
-
-    def _usual(self, game: str, agents: dict[str, Any]) -> str:
-        """Return the opponent that the form proposes."""
-        levels = opponents.levels(game, agents)
-        return next((f"{LEVEL}{each}" for each in ("medium", *levels) if each in levels), "")
 
     async def begin(self, request: Request) -> Response:
         """Start a game from a form."""

@@ -29,15 +29,15 @@ def without_interval(value: float) -> Estimate:
     return Estimate(value, math.nan, math.nan)
 
 
-def quantile(degrees: float, level: float = 0.95) -> float:
-    """Return the quantile of Student's t for a two-sided interval.
+def quantile(degrees: float) -> float:
+    """Return the quantile of Student's t for a two-sided 95 % interval.
 
     >>> round(quantile(4), 6)
     2.776445
     """
     from scipy import special
 
-    return float(special.stdtrit(degrees, (1 + level) / 2))
+    return float(special.stdtrit(degrees, 0.975))
 
 
 def normal(x: float) -> float:
