@@ -405,9 +405,11 @@ def test_an_agent_that_leaves_is_to_blame() -> None:
     [
         ({"rewards": (math.nan, 0.0)}, "nan"),
         ({"rewards": (0.0, -math.inf)}, "-inf"),
+        ({"rewards": (0.0, -1.1e100)}, "-1.1e+100"),
         ({"terminated": True}, "to_act"),
         ({"outcome": [1.0]}, "2 seats"),
         ({"outcome": [1.0, math.nan]}, "finite"),
+        ({"outcome": [1.0, 1.1e100]}, "finite"),
         ({"legal": ()}, "without a legal action"),
         ({"legal": b"\x00"}, "the mask of seat 0 allows no action"),
     ],
@@ -504,7 +506,7 @@ def test_a_game_that_is_refused_or_has_other_seats_fails_the_run() -> None:
 
 
 @pytest.mark.rule("S6.14")
-@pytest.mark.parametrize("forfeit", [(math.nan, 0.0), (0.0, math.inf)])
+@pytest.mark.parametrize("forfeit", [(math.nan, 0.0), (0.0, math.inf), (-1.1e100, 0.0)])
 def test_a_forfeit_is_finite(forfeit: Any) -> None:
     table = Conversation(spec={"forfeit": forfeit}).opens()
     text = "give two finite rewards"

@@ -237,7 +237,7 @@ def test_nothing_of_a_turn_that_fails_counts(what: str) -> None:
     table.environment.hears(m.EnvironmentSteps)
     rewards = np.ones((3, 2))
     if what == "reward":
-        rewards[1, 1] = np.inf
+        rewards[1, 1] = 1.1e100
         table.turns(1, rewards=rewards)
     elif what == "no action":
         table.turns(1, rewards=rewards, legal=np.array([[1], [0], [3]], "u1"))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.broker.rules.legality import sensible
 from dovetail.peer import coercion as given
 from dovetail.peer import options
 from dovetail.peer.agents.sampling import sample
@@ -168,7 +169,7 @@ def _look_at(turn: Turn, spec: Spec, where: str, rewards: tuple[float, float]) -
             wrong = f"{where}: seat {view.seat} sees {short(view.observation)}"
             shown = short(spec.observation_space(view.seat))
             raise CheckFailed(name, wrong, f"an observation of {shown}", TURNS)
-        if not (math.isfinite(view.reward) and rewards[0] <= view.reward <= rewards[1]):
+        if not (sensible(view.reward) and rewards[0] <= view.reward <= rewards[1]):
             wrong = f"{where}: seat {view.seat} earns {view.reward}"
             raise CheckFailed(name, wrong, f"a reward from {rewards[0]} to {rewards[1]}", TURNS)
         if view.seat in turn.to_act and (legal := legal_of(view)) is not None:

@@ -5,7 +5,6 @@ It sends an ``Episode``'s messages to the peers that hold the environment and th
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
@@ -18,6 +17,7 @@ from dovetail.broker.rules.account import SeatAccount
 from dovetail.broker.rules.clocks import FOREVER, SeatClock
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.rules.episode import Episode
+from dovetail.broker.rules.legality import sensible
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import SeatSeeds
 from dovetail.protocol.states import MATCH, Machine, MatchPhase
@@ -91,8 +91,8 @@ class Match:
         ):
             if len(spaces) not in (1, spec.seats):
                 return f"{len(spaces)} {what} spaces for {spec.seats} seats; give one, or one each"
-        if spec.forfeit is not None and not all(map(math.isfinite, spec.forfeit)):
-            return f"`forfeit` is {list(spec.forfeit)}; give two finite rewards"
+        if spec.forfeit is not None and not all(map(sensible, spec.forfeit)):
+            return f"`forfeit` is {list(spec.forfeit)}; give two finite rewards, up to 1e100"
         return ""
 
     def begin(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.broker.rules.legality import LARGEST
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
@@ -130,7 +131,7 @@ def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> TurnColumn
 def wrong(read: TurnColumns, batch: Column) -> dict[int, str]:
     """Return, by slot, faults that end only that slot's episode."""
     found = {}
-    if read.rewards is not None and not columns.every(finite := np.isfinite(read.rewards)):
+    if read.rewards is not None and not columns.every(finite := np.abs(read.rewards) <= LARGEST):
         for at in np.flatnonzero(~finite.all(axis=1)).tolist():
             slot = int(batch[at])
             found[slot] = f"rewards of slot {slot} are {read.rewards[at].tolist()}"
@@ -139,7 +140,7 @@ def wrong(read: TurnColumns, batch: Column) -> dict[int, str]:
             found.setdefault(slot, f"slot {slot} has a seat to act without a legal action")
     outcomes = read.outcomes
     if outcomes is not None:
-        partial = ~np.isnan(outcomes).all(axis=1) & ~np.isfinite(outcomes).all(axis=1)
+        partial = ~np.isnan(outcomes).all(axis=1) & ~(np.abs(outcomes) <= LARGEST).all(axis=1)
         for at in np.flatnonzero(partial).tolist():
             slot = int(batch[read.ended[at]])
             found.setdefault(slot, f"`outcomes` of slot {slot} are {outcomes[at].tolist()}")

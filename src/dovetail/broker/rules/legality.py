@@ -5,7 +5,6 @@ An environment may refuse an action, too (``Episode.refused``).
 
 from __future__ import annotations
 
-import math
 import operator
 import reprlib
 from typing import Any
@@ -21,8 +20,15 @@ from dovetail.protocol.spaces import Discrete, Space
 
 MAX_SHOWN = 60
 """Characters that an error quotes of a value."""
+LARGEST = 1e100
+"""The largest size of a reward or score: no sum of these, nor its square, is infinite."""
 FEW = 8
 """Seats up to which a list is searched as fast as a set."""
+
+
+def sensible(number: float) -> bool:
+    """Return whether a number may be a reward or score."""
+    return -LARGEST <= number <= LARGEST
 
 
 def check_views(turn: Turn, spec: Spec, seats: int) -> bool:
@@ -45,8 +51,8 @@ def check_views(turn: Turn, spec: Spec, seats: int) -> bool:
         seen |= 1 << number
         reward = view.reward
         if reward:
-            if not math.isfinite(reward):
-                raise _invalid(f"reward of seat {number} is {reward}")
+            if not -LARGEST <= reward <= LARGEST:
+                raise _invalid(f"reward of seat {number} is {reward}, not a number up to 1e100")
             earned = True
         if number in acting:
             asked -= 1
@@ -62,8 +68,8 @@ def check_views(turn: Turn, spec: Spec, seats: int) -> bool:
             raise _invalid(f"seat {number} is to act but not in `seats`")
         raise _invalid("a seat is twice in `to_act`")
     scores = turn.outcome
-    if scores is not None and not (len(scores) == seats and all(map(math.isfinite, scores))):
-        raise _invalid(f"`outcome` needs a finite score for each of {seats} seats")
+    if scores is not None and not (len(scores) == seats and all(map(sensible, scores))):
+        raise _invalid(f"`outcome` needs a finite score, up to 1e100, for each of {seats} seats")
     blame = turn.blame
     if blame is not None and (to_act or not 0 <= blame < seats):
         raise _invalid(f"`blame` is {blame}; at the end it may name one of {seats} seats")
