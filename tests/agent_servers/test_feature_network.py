@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
+from tests.agent_servers import feature_network_reference as reference
 from tests.env_servers.moves_of_2048 import after_moves
 
 from dovetail import DovetailError, InProcess
@@ -26,7 +27,6 @@ from dovetail_agents.general.feature_network import (
     genes,
     handmade,
     kernels,
-    reference,
 )
 from dovetail_agents.general.feature_network.agent import boards
 from dovetail_agents.learning.splitmix import draw

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.agent_servers import feature_network_reference as reference
 from typer.testing import CliRunner
 
 from dovetail import DovetailError, InProcess
@@ -24,7 +25,6 @@ from dovetail_agents.general.feature_network import (
     Unit,
     UnitNetwork,
     handmade,
-    reference,
 )
 from dovetail_agents.learning import splitmix
 from dovetail_experiments.statistics import mean

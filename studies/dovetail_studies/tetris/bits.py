@@ -1,6 +1,6 @@
 """The feature network on Tetris boards, compiled for columns of bits and all placements at once.
 
-Its results equal those of ``feature_network.reference``. A word holds a column of a board, and the
+Its results equal those of the reference in the tests. A word holds a column of a board, and the
 words of all placements of a piece lie side by side, column after column, so that each loop does the
 same to hundreds of words without a branch and is compiled to vector instructions. A filter's sum is
 computed bit by bit: counters have one word per binary digit. An entry of -1 adds the complement and
@@ -281,7 +281,7 @@ def _columns(
 
 @njit(cache=True, nogil=True)
 def _middle(fired: int, bias: float) -> float:
-    """Return (least + most) / 2 of the firing coordinates; see ``reference.middle``."""
+    """Return (least + most) / 2 of the firing coordinates, which are numbers of bits."""
     gate = 1 if popcount(fired) + bias > 0 else 0
     if fired == 0:
         return 999 * gate / 2

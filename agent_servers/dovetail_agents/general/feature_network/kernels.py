@@ -1,4 +1,4 @@
-"""The feature network over integers, compiled; equal to ``reference``.
+"""The feature network over integers, compiled; the reference in the tests has the same values.
 
 The loop is a single sweep over the board that carries the length of each run, so a unit visits each
 cell a fixed number of times, whatever its genes.
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 @njit(cache=True, nogil=True)
 def middle(outputs: Array, count: int, bias: float) -> float:
-    """Return (least + most) / 2 of the firing coordinates; see ``reference.middle``."""
+    """Return (least + most) / 2 of the firing coordinates; the last output's coordinate is 0."""
     fired = 0
     for place in range(count):
         fired += outputs[place]
