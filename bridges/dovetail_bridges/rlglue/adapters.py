@@ -28,7 +28,7 @@ from dovetail.peer.serving import serve_host
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.rlglue import taskspec, wire
-from dovetail_bridges.rlglue.core import AgentSide, Pair, World
+from dovetail_bridges.rlglue.core import AgentSide, Pair
 from dovetail_bridges.rlglue.core_server import Make
 from dovetail_bridges.rlglue.environment import spec_of
 from dovetail_bridges.rlglue.layout import Layout, legacy
@@ -411,7 +411,7 @@ def experiments(table: NativeSide) -> tuple[Make, list[str]]:
     if not table.game:
         roles.append("environment")
 
-    def make(peers: Mapping[str, Peer]) -> World:
+    def make(peers: Mapping[str, Peer]) -> Pair:
         game = SeatedGame(table) if table.game else None
         environment = game or LegacyEnvironment(peers["environment"])
         experiment = peers["experiment"]

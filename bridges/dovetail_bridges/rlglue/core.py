@@ -75,44 +75,11 @@ class EnvironmentSide(Protocol):
         ...
 
 
-class World(Protocol):
-    """An agent and an environment as an experiment drives them; payloads as in its frames."""
-
-    def init(self) -> bytes:
-        """Return the task spec (a text)."""
-        ...
-
-    def start(self) -> bytes:
-        """Start an episode, dropping any in progress; return observation and action."""
-        ...
-
-    def step(self) -> tuple[int, float, bytes]:
-        """Return terminal, reward, and the whole payload: these two, observation and action."""
-        ...
-
-    def cleanup(self) -> None:
-        """Release resources."""
-        ...
-
-    def agent_message(self, body: bytes) -> bytes:
-        """Return the agent's answer to a text."""
-        ...
-
-    def environment_message(self, body: bytes) -> bytes:
-        """Return the environment's answer to a text."""
-        ...
-
-    def half(self, code: int, payload: bytes) -> bytes:
-        """Call the agent or the environment alone (codes 36 to 40).
-
-        Raises:
-            WireError: the two cannot be called separately.
-        """
-        ...
-
-
 class Pair:
-    """An agent and an environment of which either may be legacy."""
+    """An agent and an environment, of which either may be legacy, as an experiment drives them.
+
+    Payloads are as in its frames.
+    """
 
     def __init__(self, agent: AgentSide, environment: EnvironmentSide) -> None:
         self.agent = agent
@@ -123,16 +90,19 @@ class Pair:
         as in the original."""
 
     def init(self) -> bytes:
+        """Return the task spec (a text)."""
         spec = self.environment.init()
         self.agent.init(spec)
         return spec
 
     def start(self) -> bytes:
+        """Start an episode, dropping any in progress; return observation and action."""
         observation = self.environment.start()
         self._action = self.agent.start(observation)
         return observation + self._action
 
     def step(self) -> tuple[int, float, bytes]:
+        """Return terminal, reward, and the whole payload: these two, observation and action."""
         outcome = self.environment.step(self._action)
         terminal, reward = wire.OUTCOME.unpack_from(outcome)
         if terminal == TERMINAL:
@@ -158,13 +128,8 @@ class Pair:
             if close is not None:
                 close()
 
-    def agent_message(self, body: bytes) -> bytes:
-        return self.agent.message(body)
-
-    def environment_message(self, body: bytes) -> bytes:
-        return self.environment.message(body)
-
     def half(self, code: int, payload: bytes) -> bytes:
+        """Call the agent or the environment alone (codes 36 to 40)."""
         if code == Code.RL_ENV_START:
             return self.environment.start()
         if code == Code.RL_ENV_STEP:
@@ -192,7 +157,7 @@ class Glue:
         left: returns true if the experiment has disconnected; called periodically in long episodes.
     """
 
-    def __init__(self, world: World, left: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, world: Pair, left: Callable[[], bool] = lambda: False) -> None:
         self.world = world
         self._left = left
         self.steps = 0
@@ -226,9 +191,9 @@ class Glue:
             case Code.RL_NUM_EPISODES:
                 return wire.INTEGER.pack(self.episodes)
             case Code.RL_AGENT_MESSAGE:
-                return self.world.agent_message(wire.check_text(payload))
+                return self.world.agent.message(wire.check_text(payload))
             case Code.RL_ENV_MESSAGE:
-                return self.world.environment_message(wire.check_text(payload))
+                return self.world.environment.message(wire.check_text(payload))
             case Code.RL_ENV_START | Code.RL_AGENT_START | Code.RL_AGENT_STEP | Code.RL_AGENT_END:
                 if code == Code.RL_ENV_START:
                     self._begin()

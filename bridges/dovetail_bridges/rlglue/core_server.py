@@ -1,5 +1,5 @@
-"""A core between three legacy programs, in place of the original, or between an experiment and any
-world."""
+"""A core between three legacy programs, in place of the original, or between an experiment and
+native sides."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.lines import Lines
-from dovetail_bridges.rlglue.core import Glue, Pair, World
+from dovetail_bridges.rlglue.core import Glue, Pair
 from dovetail_bridges.rlglue.listener import ROLES, Port
 from dovetail_bridges.rlglue.peer import LegacyAgent, LegacyEnvironment, Lost, Peer
 from dovetail_bridges.rlglue.wire import Code, WireError
@@ -16,44 +16,11 @@ from dovetail_bridges.rlglue.wire import Code, WireError
 lines = Lines(logging.getLogger("dovetail.rlglue"))
 
 TERM = Code.TERM
-
-
-def drive(experiment: Peer, world: World) -> None:
-    """Answer an experiment until it disconnects.
-
-    Raises:
-        Lost: the experiment or another legacy program has disconnected.
-        WireError: the experiment violated the protocol.
-        DovetailError: a native program failed.
-    """
-    glue = Glue(world, left=lambda: not experiment.alive)
-    while True:
-        code, payload = experiment.receive(patient=True)
-        if code == TERM:
-            experiment.send(TERM)
-            experiment.lose("left")
-            return
-        experiment.send(code, glue.handle(code, payload))
-
-
-def play(experiment: Peer, world: World) -> None:
-    """Answer an experiment until it disconnects or something fails; log the failure."""
-    try:
-        drive(experiment, world)
-    except Lost as error:
-        if str(error) != experiment.gone:
-            lines.warn(f"{error}; the experiment is ended")
-    except WireError as error:
-        lines.warn(f"{experiment.drop(str(error))}; the experiment is ended")
-    except DovetailError as error:
-        lines.warn(f"the experiment is ended: {error}")
-
-
-Make = Callable[[Mapping[str, Peer]], World]
+Make = Callable[[Mapping[str, Peer]], Pair]
 """A function that makes an experiment's world from its legacy programs."""
 
 
-def pair(peers: Mapping[str, Peer]) -> World:
+def pair(peers: Mapping[str, Peer]) -> Pair:
     """Return the world of a legacy agent and a legacy environment."""
     return Pair(LegacyAgent(peers["agent"]), LegacyEnvironment(peers["environment"]))
 
@@ -81,6 +48,7 @@ def relay(
 
 
 def _serve(port: Port, peers: Mapping[str, Peer], make: Make) -> None:
+    """Answer an experiment until it disconnects or something fails; log the failure."""
     experiment = peers["experiment"]
 
     def stop() -> None:
@@ -94,14 +62,28 @@ def _serve(port: Port, peers: Mapping[str, Peer], make: Make) -> None:
 
     for peer in peers.values():
         peer.watch = stop if peer is experiment else look
+    world: Pair | None = None
     try:
         world = make(peers)
+        _drive(experiment, world)
+    except Lost as error:
+        if str(error) != experiment.gone:
+            lines.warn(f"{error}; the experiment is ended")
+    except WireError as error:
+        lines.warn(f"{experiment.drop(str(error))}; the experiment is ended")
     except DovetailError as error:
         lines.warn(f"the experiment is ended: {error}")
-        return
-    try:
-        play(experiment, world)
     finally:
-        close = getattr(world, "close", None)
-        if close is not None:
-            close()
+        if world is not None:
+            world.close()
+
+
+def _drive(experiment: Peer, world: Pair) -> None:
+    glue = Glue(world, left=lambda: not experiment.alive)
+    while True:
+        code, payload = experiment.receive(patient=True)
+        if code == TERM:
+            experiment.send(TERM)
+            experiment.lose("left")
+            return
+        experiment.send(code, glue.handle(code, payload))
