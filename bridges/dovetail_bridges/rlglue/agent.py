@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import logging
 import math
-import shutil
-import tempfile
 import time
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -29,6 +29,7 @@ ENDED = frozenset(("terminated", "illegal-action", "timeout", "stalled"))
 """The ends of episodes reported by ``agent_end``: the game's own results, including forfeits."""
 UNDERSTOOD = "message understood"
 """The beginning of an answer to a known message in RL-Glue's sample agents."""
+_Folder = partial(TemporaryDirectory, prefix="dovetail-", ignore_cleanup_errors=True)
 
 
 class JoinOptions(Struct, frozen=True):
@@ -141,28 +142,22 @@ class Joined(Agent):
 
     def save(self) -> bytes:
         known = [] if self._numbering is None else list(self._numbering.known)
-        folder = Path(tempfile.mkdtemp(prefix="dovetail-"))
-        try:
-            file = folder / "policy"
+        with _Folder() as folder:
+            file = Path(folder) / "policy"
             answer = self._policy("save", self.options.save, file)
             if not file.is_file():
                 raise DovetailError(f"the legacy agent saved nothing; it answered {answer!r}")
             return codec.encode(_Kept(file.read_bytes(), known))
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def load(self, state: bytes) -> None:
         try:
             kept: _Kept = codec.Decoder[_Kept](_Kept).decode(state)
         except DovetailError as error:
             raise DovetailError(f"this is not a saved legacy agent: {error}") from None
-        folder = Path(tempfile.mkdtemp(prefix="dovetail-"))
-        try:
-            file = folder / "policy"
+        with _Folder() as folder:
+            file = Path(folder) / "policy"
             file.write_bytes(kept.policy)
             self._policy("load", self.options.load, file)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
         if self._numbering is not None:
             known = {each: number for number, each in enumerate(kept.observations)}
             self._numbering.known = known

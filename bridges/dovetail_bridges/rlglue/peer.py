@@ -79,6 +79,16 @@ class Peer:
             raise self.drop(f"answered code {code} with code {got}")
         return answer
 
+    def checked(
+        self, check: Callable[[bytes], bytes], what: str, code: int, payload: bytes = b""
+    ) -> bytes:
+        """Like ``ask``, and drop the program unless ``check`` accepts the answer as ``what``."""
+        answer = self.ask(code, payload)
+        try:
+            return check(answer)
+        except WireError as error:
+            raise self.drop(f"sent no {what}: {error}") from None
+
     def send(self, code: int, payload: bytes = b"") -> None:
         """Send a frame.
 
@@ -253,10 +263,10 @@ class LegacyAgent:
         self.peer.ask(Code.AGENT_INIT, spec)
 
     def start(self, observation: bytes) -> bytes:
-        return self._action(self.peer.ask(Code.AGENT_START, observation))
+        return self.peer.checked(wire.check_adt, "action", Code.AGENT_START, observation)
 
     def step(self, percept: bytes) -> bytes:
-        return self._action(self.peer.ask(AGENT_STEP, percept))
+        return self.peer.checked(wire.check_adt, "action", AGENT_STEP, percept)
 
     def end(self, reward: bytes) -> None:
         self.peer.ask(Code.AGENT_END, reward)
@@ -265,13 +275,7 @@ class LegacyAgent:
         self.peer.ask(Code.AGENT_CLEANUP)
 
     def message(self, body: bytes) -> bytes:
-        return _text(self.peer, self.peer.ask(Code.AGENT_MESSAGE, body))
-
-    def _action(self, payload: bytes) -> bytes:
-        try:
-            return wire.check_adt(payload)
-        except WireError as error:
-            raise self.peer.drop(f"sent no action: {error}") from None
+        return self.peer.checked(wire.check_text, "text", Code.AGENT_MESSAGE, body)
 
 
 class LegacyEnvironment:
@@ -281,31 +285,16 @@ class LegacyEnvironment:
         self.peer = peer
 
     def init(self) -> bytes:
-        return _text(self.peer, self.peer.ask(Code.ENV_INIT))
+        return self.peer.checked(wire.check_text, "text", Code.ENV_INIT)
 
     def start(self) -> bytes:
-        payload = self.peer.ask(Code.ENV_START)
-        try:
-            return wire.check_adt(payload)
-        except WireError as error:
-            raise self.peer.drop(f"sent no observation: {error}") from None
+        return self.peer.checked(wire.check_adt, "observation", Code.ENV_START)
 
     def step(self, action: bytes) -> bytes:
-        payload = self.peer.ask(ENV_STEP, action)
-        try:
-            return wire.check_outcome(payload)
-        except WireError as error:
-            raise self.peer.drop(f"sent no observation: {error}") from None
+        return self.peer.checked(wire.check_outcome, "observation", ENV_STEP, action)
 
     def cleanup(self) -> None:
         self.peer.ask(Code.ENV_CLEANUP)
 
     def message(self, body: bytes) -> bytes:
-        return _text(self.peer, self.peer.ask(Code.ENV_MESSAGE, body))
-
-
-def _text(peer: Peer, payload: bytes) -> bytes:
-    try:
-        return wire.check_text(payload)
-    except WireError as error:
-        raise peer.drop(f"sent no text: {error}") from None
+        return self.peer.checked(wire.check_text, "text", Code.ENV_MESSAGE, body)
