@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -99,12 +99,7 @@ class Game:
         source = self._listed("input", "legal")
         if source is None:
             return None
-        found: dict[Term, list[Term]] = {role: [] for role in self.roles}
-        for role, move in source:
-            if role in found:
-                found[role].append(move)
-        for moves in found.values():
-            moves.sort(key=order)
+        found = self.by_player(source)
         return found if all(found.values()) else None
 
     @cached_property
@@ -120,14 +115,16 @@ class Game:
     def percepts(self) -> dict[Term, list[Term]] | None:
         """Every possible percept of each player (GDL-II); None if they are too many."""
         source = self._listed("", "sees")
-        if source is None:
-            return None
+        return None if source is None else self.by_player(source)
+
+    def by_player(self, facts: Iterable[Fact]) -> dict[Term, list[Term]]:
+        """Return the second arguments of facts, sorted, by the player that is the first."""
         found: dict[Term, list[Term]] = {role: [] for role in self.roles}
-        for role, percept in source:
+        for role, each in facts:
             if role in found:
-                found[role].append(percept)
-        for percepts in found.values():
-            percepts.sort(key=order)
+                found[role].append(each)
+        for listed in found.values():
+            listed.sort(key=order)
         return found
 
     def _listed(self, by: str, otherwise: str) -> set[Fact] | None:
@@ -247,14 +244,8 @@ class State:
                 raise NoSuchMove(f"{move} is not legal for {show(role)}")
         proof = self._proof(does=Relation((r, moves[r]) for r in game.everyone))
         true = frozenset(fact for (fact,) in game.prover.ask(proof, "next", None))
-        seen: dict[Term, list[Term]] = {role: [] for role in game.roles}
-        if game.hidden:
-            for role, percept in game.prover.ask(proof, "sees", None, None):
-                if role in seen:
-                    seen[role].append(percept)
-            for percepts in seen.values():
-                percepts.sort(key=order)
-        return State(game, true), seen
+        seen = game.prover.ask(proof, "sees", None, None) if game.hidden else ()
+        return State(game, true), game.by_player(seen)
 
     def __str__(self) -> str:
         return " ".join(show(each) for each in sorted(self.true, key=order))
