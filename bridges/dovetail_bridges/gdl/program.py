@@ -9,18 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from operator import itemgetter
 from typing import Any
 
 from dovetail_bridges.gdl.budget import Budget, TooLarge
-from dovetail_bridges.gdl.kif import Term, variable
-from dovetail_bridges.gdl.relations import Fact, Look, Relation, Shape
+from dovetail_bridges.gdl.relations import Fact, Look, Place, Relation, Shape, Slots, Values
 from dovetail_bridges.gdl.rules import Literal, Rule, levels
 
 Facts = dict[str, Relation]
 Emit = Callable[[Fact], Any]
-Place = list[Term]
-"""The values of a rule's variables and constants, by number."""
 Step = Callable[[Facts, Place, Emit], None]
 
 MOST_FACTS = 500_000
@@ -137,7 +133,7 @@ def _too_many(name: str) -> TooLarge:
     return TooLarge(f"`{name}` has more than {MOST_FACTS:,} facts; make the game smaller")
 
 
-class _Plan:
+class _Plan(Slots):
     """A rule with its conditions in order of evaluation.
 
     Args:
@@ -152,9 +148,7 @@ class _Plan:
     ) -> None:
         self.head = rule.head.relation
         self._looks, self._left = looks, left
-        self._start: Place = []
-        self._slots: dict[Term, int] = {}
-        self._bound: set[str] = set()
+        super().__init__([])
         makers: list[Callable[[Step], Step]] = []
         waiting = list(rule.body)
         if new is not None:
@@ -163,10 +157,10 @@ class _Plan:
             literal = self._next(waiting)
             waiting.remove(literal)
             makers.append(self._test(literal) if literal.negated else self._join(literal))
-        make = self._build(rule.head.atom[1:])
+        make = self._values(rule.head.atom[1:])
 
         def step(facts: Facts, place: Place, emit: Emit) -> None:
-            emit(make(place))  # type: ignore[arg-type]
+            emit(make(place))
 
         self._step: Step = step
         for maker in reversed(makers):
@@ -190,34 +184,9 @@ class _Plan:
 
         return min(open_, key=cost)
 
-    def _slot(self, term: Term) -> int:
-        found = self._slots.get(term)
-        if found is None:
-            found = self._slots[term] = len(self._start)
-            self._start.append(term)
-        return found
-
     def _join(self, literal: Literal, prefix: str = "") -> Callable[[Step], Step]:
-        known: list[int] = []
-        asked: list[int] = []
-        here: dict[str, int] = {}
-
-        def shape(term: Term) -> Shape:
-            if isinstance(term, tuple):
-                return tuple(map(shape, term))
-            if not variable(term) or term in self._bound:
-                known.append(self._slot(term))
-                return None
-            if term not in here:
-                here[term] = len(asked)
-                asked.append(self._slot(term))
-            return here[term]
-
-        whole = shape(literal.atom[1:])
-        self._bound |= here.keys()
-        look = self._looks.setdefault(whole, Look(whole))
-        name = prefix + literal.relation
-        return _joining(name, look, _values(known), asked, self._left)
+        look, key, asked = self._lookup(literal.atom[1:], self._looks)
+        return _joining(prefix + literal.relation, look, key, asked, self._left)
 
     def _test(self, literal: Literal) -> Callable[[Step], Step]:
         if literal.relation == "distinct":
@@ -231,7 +200,7 @@ class _Plan:
                 return step
 
             return differs
-        name, make = literal.relation, self._build(literal.atom[1:])
+        name, make = literal.relation, self._values(literal.atom[1:])
 
         def absent(then: Step) -> Step:
             def step(facts: Facts, place: Place, emit: Emit) -> None:
@@ -243,33 +212,15 @@ class _Plan:
 
         return absent
 
-    def _build(self, term: Term) -> Callable[[Place], Term]:
-        """Return a function that builds a term from its variables' values."""
-        if isinstance(term, str):
-            return itemgetter(self._slot(term))
-        if all(isinstance(each, str) for each in term):
-            return _values([self._slot(each) for each in term])
-        parts = [self._build(each) for each in term]
-        return lambda place: tuple([part(place) for part in parts])
-
-
-def _values(slots: Sequence[int]) -> Callable[[Place], tuple[Term, ...]]:
-    if not slots:
-        return lambda place: ()
-    if len(slots) == 1:
-        only = slots[0]
-        return lambda place: (place[only],)
-    return itemgetter(*slots)
-
 
 def _joining(
     name: str,
     look: Look,
-    key: Callable[[Place], tuple[Term, ...]],
+    key: Callable[[Place], Values],
     slots: Sequence[int],
     left: Budget,
 ) -> Callable[[Step], Step]:
-    nothing: tuple[tuple[Term, ...], ...] = ()
+    nothing: tuple[Values, ...] = ()
 
     def exists(then: Step) -> Step:
         def step(facts: Facts, place: Place, emit: Emit) -> None:

@@ -12,12 +12,18 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
-from typing import Any
 
 from dovetail_bridges.gdl.budget import Budget, TooLarge
-from dovetail_bridges.gdl.kif import Term, show, variable
-from dovetail_bridges.gdl.relations import Fact, Look, Relation, Shape, Values, take
+from dovetail_bridges.gdl.kif import Term, show
+from dovetail_bridges.gdl.relations import (
+    Look,
+    Place,
+    Relation,
+    Shape,
+    Slots,
+    Values,
+    take,
+)
 from dovetail_bridges.gdl.rules import BadRules, Literal, Rule
 
 FRAMES = 15_000
@@ -55,8 +61,6 @@ class _Deep:
 
 
 deep = _Deep()
-Place = list[object]
-"""The values of a rule's variables and constants, by number; at 0 the table of its head."""
 
 
 class _Answers:
@@ -265,14 +269,12 @@ class _Call:
             proof.lowest = min((each.low for each in open_ if each.depth < 0), default=FAR)
 
 
-class _Clause:
+class _Clause(Slots):
     """A rule for a kind of call, with its conditions in order of evaluation."""
 
     def __init__(self, prover: Prover, rule: Rule, known: tuple[bool, ...]) -> None:
         self._prover = prover
-        self._start: Place = [None]
-        self._slots: dict[Term, int] = {}
-        self._bound: set[str] = set()
+        super().__init__([None])
         arguments = rule.head.atom[1:]
         self._enter = self._entering([a for a, k in zip(arguments, known, strict=True) if k])
         makers: list[Maker] = []
@@ -310,42 +312,10 @@ class _Clause:
 
         return emit
 
-    def _slot(self, term: Term) -> int:
-        found = self._slots.get(term)
-        if found is None:
-            found = self._slots[term] = len(self._start)
-            self._start.append(term)
-        return found
-
-    def _shape(
-        self, term: Term, known: list[Term], asked: list[int], here: dict[str, int]
-    ) -> Shape:
-        """Return the shape of a term for lookups, and record its known and open parts."""
-        if isinstance(term, str):
-            if not variable(term) or term in self._bound:
-                known.append(term)
-                return None
-            if term not in here:
-                here[term] = len(asked)
-                asked.append(self._slot(term))
-            return here[term]
-        if self._is_bound(term):
-            known.append(term)
-            return None
-        return tuple(self._shape(each, known, asked, here) for each in term)
-
-    def _is_bound(self, term: Term) -> bool:
-        if isinstance(term, str):
-            return not variable(term) or term in self._bound
-        return all(map(self._is_bound, term))
-
     def _matching(self, patterns: Sequence[Term]) -> Callable[[Place, Values], bool]:
         """Return a function that assigns patterns' variables to match values, if possible."""
-        known: list[Term] = []
-        asked: list[int] = []
-        here: dict[str, int] = {}
-        shape = tuple(self._shape(each, known, asked, here) for each in patterns)
-        self._bound |= here.keys()
+        shape, known, names = self._shaped(patterns)
+        asked = self._bind(names)
         if any(isinstance(each, tuple) for each in shape):
             return self._matching_parts(shape, known, asked)
         same = [
@@ -415,20 +385,11 @@ class _Clause:
             known_ones = sum(map(self._is_bound, literal.atom[1:]))
             return math.pow(OPEN, len(loose) - known_ones / 2)
         relation = prover.sample if name == "true" else prover.facts.get(name, Relation())
-        known: list[Term] = []
-        shape = self._peek(literal.atom[1:], known, {})
+        shape = self._shaped(literal.atom[1:])[0]
         index = relation.index(prover.looks.setdefault(shape, Look(shape)))
         if not index:
             return math.pow(OPEN, len(loose)) if name == "true" else 0.0
         return sum(map(len, index.values())) / len(index)
-
-    def _peek(self, term: Term, known: list[Term], here: dict[str, int]) -> Shape:
-        """Return the shape of a term without allocating its variables."""
-        if self._is_bound(term):
-            return None
-        if isinstance(term, str):
-            return here.setdefault(term, len(here))
-        return tuple(self._peek(each, known, here) for each in term)
 
     def _condition(self, literal: Literal) -> Maker:
         if literal.relation == "distinct":
@@ -485,13 +446,8 @@ class _Clause:
         return maker
 
     def _stored(self, literal: Literal) -> Maker:
-        known: list[Term] = []
-        asked: list[int] = []
-        here: dict[str, int] = {}
-        whole = tuple(self._shape(each, known, asked, here) for each in literal.atom[1:])
-        self._bound |= here.keys()
-        look = self._prover.looks.setdefault(whole, Look(whole))
-        name, key = literal.relation, self._values(known)
+        look, key, asked = self._lookup(literal.atom[1:], self._prover.looks)
+        name = literal.relation
         only = asked[0] if len(asked) == 1 else 0
 
         def maker(then: Step) -> Step:
@@ -523,10 +479,8 @@ class _Clause:
         call = self._prover.call(literal.relation, bound)
         key = self._values([each for each, b in zip(arguments, bound, strict=True) if b])
         rest = [each for each, b in zip(arguments, bound, strict=True) if not b]
-        known_inside: list[Term] = []
-        asked: list[int] = []
-        here: dict[str, int] = {}
-        shape = tuple(self._shape(each, known_inside, asked, here) for each in rest)
+        shape, known_inside, names = self._shaped(rest)
+        asked = [self._slot(each) for each in names]
         look = Look(shape) if any(isinstance(each, tuple) for each in shape) else None
         inside = self._values(known_inside)
         match = self._matching(rest) if rest else None
@@ -561,22 +515,3 @@ class _Clause:
             return step
 
         return maker
-
-    def _build(self, term: Term) -> Callable[[Place], object]:
-        """Return a function that builds a term from its variables' values."""
-        if isinstance(term, str):
-            return itemgetter(self._slot(term))
-        return self._values(term)
-
-    def _values(self, terms: Sequence[Term]) -> Callable[[Place], Fact]:
-        """Return a function that builds a tuple of terms from their variables' values."""
-        if all(isinstance(each, str) for each in terms):
-            slots = [self._slot(each) for each in terms]
-            if not slots:
-                return lambda place: ()
-            if len(slots) == 1:
-                only = slots[0]
-                return lambda place: (place[only],)  # type: ignore[return-value]
-            return itemgetter(*slots)
-        parts: list[Callable[[Place], Any]] = [self._build(each) for each in terms]
-        return lambda place: tuple([part(place) for part in parts])

@@ -1,11 +1,12 @@
-"""Relations: sets of facts, with an index for each kind of lookup."""
+"""Relations: sets of facts, with an index for each kind of lookup, and the places of a rule."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeGuard
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
+from typing import Any, TypeGuard
 
-from dovetail_bridges.gdl.kif import Term
+from dovetail_bridges.gdl.kif import Term, variable
 
 Fact = tuple[Term, ...]
 Values = tuple[Term, ...]
@@ -112,3 +113,77 @@ def take(shape: Shape, term: Term, known: list[Term], asked: dict[int, Term]) ->
     if isinstance(shape, tuple) and isinstance(term, tuple) and len(shape) == len(term):
         return all(take(s, t, known, asked) for s, t in zip(shape, term, strict=True))
     return False
+
+
+Place = list[object]
+"""The values of a rule's variables and constants, by number."""
+
+
+class Slots:
+    """A rule that is being ordered: its places, and the variables with values so far.
+
+    Args:
+        start: the first places, before those of the rule.
+    """
+
+    def __init__(self, start: Place) -> None:
+        self._start = start
+        self._slots: dict[Term, int] = {}
+        self._bound: set[str] = set()
+
+    def _slot(self, term: Term) -> int:
+        found = self._slots.get(term)
+        if found is None:
+            found = self._slots[term] = len(self._start)
+            self._start.append(term)
+        return found
+
+    def _is_bound(self, term: Term) -> bool:
+        if isinstance(term, str):
+            return not variable(term) or term in self._bound
+        return all(map(self._is_bound, term))
+
+    def _shaped(self, terms: Sequence[Term]) -> tuple[tuple[Shape, ...], list[Term], list[str]]:
+        """Return the shape of terms for lookups, the known parts, and the variables asked for."""
+        known: list[Term] = []
+        asked: dict[str, int] = {}
+
+        def shape(term: Term) -> Shape:
+            if self._is_bound(term):
+                known.append(term)
+                return None
+            if isinstance(term, str):
+                return asked.setdefault(term, len(asked))
+            return tuple(map(shape, term))
+
+        return tuple(map(shape, terms)), known, list(asked)
+
+    def _bind(self, names: Sequence[str]) -> list[int]:
+        """Return the places of variables, which have values from here on."""
+        self._bound.update(names)
+        return [self._slot(each) for each in names]
+
+    def _lookup(
+        self, terms: Sequence[Term], looks: dict[Shape, Look]
+    ) -> tuple[Look, Callable[[Place], Values], list[int]]:
+        """Return the lookup of terms, its key, and the places of the values asked for."""
+        shape, known, names = self._shaped(terms)
+        asked = self._bind(names)
+        return looks.setdefault(shape, Look(shape)), self._values(known), asked
+
+    def _build(self, term: Term) -> Callable[[Place], Any]:
+        """Return a function that builds a term from its variables' values."""
+        return itemgetter(self._slot(term)) if isinstance(term, str) else self._values(term)
+
+    def _values(self, terms: Sequence[Term]) -> Callable[[Place], Fact]:
+        """Return a function that builds a tuple of terms from their variables' values."""
+        if all(isinstance(each, str) for each in terms):
+            slots = [self._slot(each) for each in terms]
+            if not slots:
+                return lambda place: ()
+            if len(slots) == 1:
+                only = slots[0]
+                return lambda place: (place[only],)  # type: ignore[return-value]
+            return itemgetter(*slots)
+        parts = [self._build(each) for each in terms]
+        return lambda place: tuple([part(place) for part in parts])
