@@ -8,6 +8,7 @@ from typing import Any
 
 from dovetail.peer.environments.environment import Environment
 from dovetail.peer.presets import local
+from dovetail.peer.quoting import command
 from dovetail.protocol.errors import DovetailError
 
 PLACES = ("file", "filename", "path", "root", "dir", "directory", "folder")
@@ -34,6 +35,19 @@ def check(kind: type[Environment], given: Mapping[str, Any]) -> None:
         raise DovetailError(
             f"environment {kind.name}, option 'arguments': only the program that serves the "
             f"environment may choose {found!r}, with --set arguments=..."
+        )
+
+
+def check_id(kind: type[Environment], given: str) -> None:
+    """Refuse an id that names a module, unless the local user gave it.
+
+    Raises:
+        DovetailError: it came over the wire; modules named by peers are never imported.
+    """
+    if ":" in given and given != local(kind, "id"):
+        raise DovetailError(
+            f"id {given!r} names a module, which only the program that serves the environment may "
+            f"import: {command('env', kind.name, '--set', f'id={given}')}"
         )
 
 

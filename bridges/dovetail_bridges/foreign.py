@@ -89,6 +89,11 @@ class Foreign(Environment[C]):
         if "_seed" in kept:
             vars(self).update(vars(self._played_again()))
 
+    def cleanup(self) -> None:
+        """Close the environment."""
+        if hasattr(self, "env"):
+            self.env.close()
+
     def _copied(self) -> Self:
         made = object.__new__(type(self))
         vars(made).update(copy.deepcopy(vars(self)))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from dovetail.peer.environments.environment import Environment, Spec, Turn
+from dovetail.peer.environments.environment import Spec, Turn
 from dovetail.peer.presets import local
 from dovetail.peer.quoting import command
 from dovetail.peer.registry import one_line
@@ -44,20 +44,6 @@ class Options(DictKeys, Struct, frozen=True, forbid_unknown_fields=True):
     ] = 63
 
 
-def no_module(kind: type[Environment], configuration: Any) -> None:
-    """Refuse an id that names a module, unless the local user gave it.
-
-    Raises:
-        DovetailError: it came over the wire; modules named by peers are never imported.
-    """
-    text: str = configuration.id
-    if ":" in text and text != local(kind, "id"):
-        raise DovetailError(
-            f"id {text!r} names a module, which only the program that serves the environment may "
-            f"import: {command('env', kind.name, '--set', f'id={text}')}"
-        )
-
-
 class Gymnasium(Foreign[Options]):
     """Any environment registered with Gymnasium, as a game with one seat.
 
@@ -71,7 +57,7 @@ class Gymnasium(Foreign[Options]):
 
     def init(self) -> Spec:
         options = self.configuration
-        no_module(type(self), options)
+        arguments.check_id(type(self), options.id)
         arguments.check(type(self), options.arguments)
         where, _, name = options.id.rpartition(":")
         if where:  # the local user's
@@ -169,11 +155,6 @@ class Gymnasium(Foreign[Options]):
             return ""
         drawn = self.env.render()
         return drawn if isinstance(drawn, str) else str(drawn.getvalue())
-
-    def cleanup(self) -> None:
-        """Close the environment."""
-        if hasattr(self, "env"):
-            self.env.close()
 
 
 def _modes(spec: Any) -> list[str]:

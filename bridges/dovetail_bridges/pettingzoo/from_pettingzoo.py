@@ -8,8 +8,6 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from dovetail.peer.environments.environment import Spec, Turn, View
-from dovetail.peer.presets import local
-from dovetail.peer.quoting import command
 from dovetail.peer.registry import one_line
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
@@ -103,15 +101,10 @@ class PettingZoo(Foreign[Options]):
         import pettingzoo
 
         options = self.configuration
+        arguments.check_id(type(self), options.id)
         arguments.check(type(self), options.arguments)
         if ":" not in options.id:
             return pettingzoo.make(options.api, options.id, **options.arguments)
-        if options.id != local(type(self), "id"):
-            raise DovetailError(
-                f"id {options.id!r} names a module, which only the program that serves the "
-                "environment may import: "
-                f"{command('env', 'pettingzoo', '--set', f'id={options.id}')}"
-            )
         from dovetail.peer import plugins
 
         return plugins.function(options.id, "environment pettingzoo, option 'id'")(
@@ -257,11 +250,6 @@ class PettingZoo(Foreign[Options]):
         if seat is not None or getattr(self.env, "render_mode", None) != "ansi":
             return ""
         return str(self.env.render())
-
-    def cleanup(self) -> None:
-        """Close the environment."""
-        if hasattr(self, "env"):
-            self.env.close()
 
 
 def _without_mask(space: spaces.Space) -> spaces.Space:
