@@ -21,14 +21,16 @@ class _Shown:
     table: RulesTable
     render_mode: str | None
 
-    def _open(
+    def __init__(
         self,
         game: str | type[Environment],
-        configuration: dict[str, Any] | None,
-        illegal: Illegal,
-        max_cycles: int | None,
-        render_mode: str | None,
+        configuration: dict[str, Any] | None = None,
+        *,
+        illegal: Illegal = "forfeit",
+        max_cycles: int | None = None,
+        render_mode: str | None = None,
     ) -> None:
+        super().__init__()
         if render_mode not in (None, *MODES):
             raise DovetailError(
                 f"render_mode {render_mode!r} does not exist; there are ansi and human"
@@ -94,18 +96,6 @@ class AEC(_Shown, AECEnv):
     Raises:
         DovetailError: the game does not exist, or the options are invalid.
     """
-
-    def __init__(
-        self,
-        game: str | type[Environment],
-        configuration: dict[str, Any] | None = None,
-        *,
-        illegal: Illegal = "forfeit",
-        max_cycles: int | None = None,
-        render_mode: str | None = None,
-    ) -> None:
-        super().__init__()
-        self._open(game, configuration, illegal, max_cycles, render_mode)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Start an episode; a seed starts the series of a run with that master seed."""
@@ -198,17 +188,6 @@ class Parallel(_Shown, ParallelEnv):
     Raises:
         DovetailError: the game does not exist, or the options are invalid.
     """
-
-    def __init__(
-        self,
-        game: str | type[Environment],
-        configuration: dict[str, Any] | None = None,
-        *,
-        illegal: Illegal = "forfeit",
-        max_cycles: int | None = None,
-        render_mode: str | None = None,
-    ) -> None:
-        self._open(game, configuration, illegal, max_cycles, render_mode)
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
