@@ -16,7 +16,7 @@ from dovetail.conform.reading import reading
 from dovetail.protocol import codec, messages, scenes, spaces, states
 from dovetail_generate import examples
 from dovetail_generate.examples import tag
-from dovetail_generate.model import ROLES, declarations
+from dovetail_generate.model import ROLES, declarations, default_of
 
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -117,10 +117,7 @@ def describe(module: types.ModuleType) -> dict[str, Description]:
     """
 
     def default(info: msgspec.structs.FieldInfo) -> str | None:
-        if info.required:
-            return None
-        factory = info.default_factory
-        return _on_wire(info.default if factory is msgspec.NODEFAULT else factory())
+        return None if info.required else _on_wire(default_of(info))
 
     return {
         name: Description(
@@ -138,15 +135,7 @@ def describe(module: types.ModuleType) -> dict[str, Description]:
 
 
 def _anchor(kind: type) -> str:
-    return (
-        _heading(kind)
-        .lower()
-        .replace(" ", "-")
-        .replace("`", "")
-        .replace("(", "")
-        .replace(")", "")
-        .replace(",", "")
-    )
+    return re.sub(r"[`(),]", "", _heading(kind).lower().replace(" ", "-"))
 
 
 def _ways(kind: type) -> tuple[list[str], list[str]]:

@@ -19,6 +19,7 @@ from dovetail.conform.values import AFTER, BOARD, SPACES
 from dovetail.protocol import codec, spaces
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
+from dovetail_generate.model import default_of
 
 SEED = derive(1, "episode", 0)
 SEAT_SEED = derive(derive(1, "agents"), "seat", 0, 1)
@@ -270,8 +271,7 @@ def _value(kind: type, name: str) -> Any:
     if field.required:
         raise ValueError(f"{kind.__name__}.{name} has no example; add one to {__name__}")
     # An optional field that has none yet: another plain value than its default, else the default.
-    factory = field.default_factory
-    match field.default if factory is msgspec.NODEFAULT else factory():
+    match default_of(field):
         case bool(default):
             return not default
         case int(default) | float(default):

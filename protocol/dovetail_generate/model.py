@@ -151,6 +151,22 @@ class Contract:
         return next(each for each in self.records if each.name == name)
 
 
+def references(record: RecordType) -> set[str]:
+    """Return the names of the records and enumerations that the fields of a record hold."""
+
+    def inside(kind: Type) -> set[str]:
+        match kind:
+            case Reference(name):
+                return {name}
+            case Array(item) | Optional(item) | Map(item):
+                return inside(item)
+            case TupleOf(items) | OneOf(items):
+                return set[str]().union(*map(inside, items))
+        return set()
+
+    return set[str]().union(*(inside(field.type) for field in record.fields))
+
+
 # -- from the source
 # --------------------------------------------------------------------------------
 
@@ -211,11 +227,16 @@ def _text(node: ast.stmt | None) -> str:
     return ""
 
 
+def default_of(field: msgspec.structs.FieldInfo) -> Any:
+    """Return the default of a field that has one."""
+    factory = field.default_factory
+    return field.default if factory is msgspec.NODEFAULT else factory()
+
+
 def _default(field: msgspec.structs.FieldInfo) -> Any:
     if field.required:
         return None
-    factory = field.default_factory
-    default = field.default if factory is msgspec.NODEFAULT else factory()
+    default = default_of(field)
     if isinstance(default, msgspec.Raw):
         return None
     return {} if isinstance(default, msgspec.Struct) else default

@@ -8,6 +8,7 @@ import re
 from dovetail_experiments.reports import looks
 from dovetail_generate import model
 from dovetail_generate.languages.text import MARK
+from dovetail_generate.languages.typescript import declared
 
 SHOWN = ("Scene", "Seated", "Cell", "Piece", "Card", "Zone", "Mark", "Choice")
 UNSENT = ("paths", "action")
@@ -16,40 +17,19 @@ _TYPES = {"integer": "number", "number": "number", "text": "string", "boolean": 
 START, END = "  /* generated: colours of boards */", "  /* end */"
 
 
-def _type(type_: model.Type) -> str:
-    match type_:
-        case model.Scalar(kind):
-            return _TYPES.get(kind, "unknown")
-        case model.Reference(name):
-            return name
-        case model.Array(item):
-            inner = _type(item)
-            return f"({inner})[]" if "|" in inner else f"{inner}[]"
-        case model.TupleOf(items):
-            return f"[{', '.join(map(_type, items))}]"
-        case model.Map(value):
-            return f"Record<string, {_type(value)}>"
-        case model.Optional(item):
-            return f"{_type(item)} | null"
-        case model.OneOf(items):
-            return " | ".join(map(_type, items))
-
-
 def types(contract: model.Contract) -> str:
     """Return the declarations of scenes, whose fields with their default are left out."""
 
-    def declared(record: model.RecordType) -> list[str]:
+    def interface(record: model.RecordType) -> list[str]:
         lines = [f"/** {record.summary} */", f"interface {record.name} {{"]
         for field in record.fields:
             if field.name not in UNSENT:
                 mark = "" if field.required else "?"
-                lines += [
-                    f"  /** {field.meaning} */",
-                    f"  {field.name}{mark}: {_type(field.type)};",
-                ]
+                kind = declared(field.type, lambda scalar: _TYPES.get(scalar, "unknown"))
+                lines += [f"  /** {field.meaning} */", f"  {field.name}{mark}: {kind};"]
         return [*lines, "}"]
 
-    lines = [line for name in SHOWN for line in declared(contract.record(name))]
+    lines = [line for name in SHOWN for line in interface(contract.record(name))]
     return "\n".join([f"// {MARK}", *lines, ""])
 
 

@@ -5,10 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Sequence
-from typing import Any
-
-import msgspec
 
 from dovetail.protocol import messages
 from dovetail_generate import model
@@ -58,11 +54,6 @@ def _options() -> list[model.Declaration]:
     return sorted((f for f in fields if f.info.name not in _GIVEN), key=lambda f: f.info.name)
 
 
-def _default(info: msgspec.structs.FieldInfo) -> Any:
-    factory = info.default_factory
-    return info.default if factory is msgspec.NODEFAULT else factory()
-
-
 def options() -> str:
     """Return the module that declares the options of ``Experiment.run``."""
     lines = [f"    {f.info.name}: {_annotation(f.annotation)}\n" for f in _options()]
@@ -74,15 +65,17 @@ def docstring(text: str) -> str:
     """Return the client's source with the options in the docstring of ``Experiment.run``."""
     lines = []
     for each in _options():
-        default = _default(each.info)
-        shown = "no limit" if each.info.name == "clock" else repr(default).replace("'", '"')
+        default = repr(model.default_of(each.info))
+        shown = "no limit" if each.info.name == "clock" else default.replace("'", '"')
         meaning = re.sub(r"\bnil\b", "None", each.meaning).replace("`", "``").rstrip(".")
         words = f"{each.info.name}: {meaning}. Default {shown}."
         words = words.replace("see ``lookahead``", "docs/lookahead.md")
-        wrapped = textwrap.wrap(words, 100 - 12, break_on_hyphens=False, break_long_words=False)
-        lines += [f"            {wrapped[0]}", *(f"                {w}" for w in _rest(wrapped))]
+        lines += textwrap.wrap(
+            words,
+            100,
+            initial_indent=" " * 12,
+            subsequent_indent=" " * 16,
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
     return _OPTIONS.sub(lambda m: f"{m.group(1)}{chr(10).join(lines)}\n{m.group(2)}", text)
-
-
-def _rest(wrapped: Sequence[str]) -> list[str]:
-    return textwrap.wrap(" ".join(wrapped[1:]), 100 - 16, break_on_hyphens=False)

@@ -37,6 +37,12 @@ _NUMBER = {
     ],
 }
 
+_UNIONS = (
+    *("FromEnvironment", "FromAgent", "FromExperiment", "FromObserver"),
+    *("ToEnvironment", "ToAgent", "ToExperiment", "ToExperiment"),
+)
+"""The codec's union of each direction of ``examples.directions``."""
+
 
 def _for_json() -> types.ModuleType:
     """Return the messages once more, with payloads that the schema generator can describe."""
@@ -69,18 +75,8 @@ def _mend(value: Any) -> Any:
 def schema() -> str:
     """Return schema.json."""
     module = _for_json()
-    names = {
-        f"{sender} to {receiver}": codec_name
-        for (sender, receiver, _), codec_name in zip(
-            examples.directions(),
-            [
-                *("FromEnvironment", "FromAgent", "FromExperiment", "FromObserver"),
-                *("ToEnvironment", "ToAgent", "ToExperiment", "ToExperiment"),
-            ],
-            strict=True,
-        )
-    }
-    unions = [getattr(module, name) for name in names.values()]
+    names = [f"{sender} to {receiver}" for sender, receiver, _ in examples.directions()]
+    unions = [getattr(module, name) for name in _UNIONS]
     references, components = msgspec.json.schema_components(unions)
     described = {**describe(messages), **describe(spaces)}
     for name, component in components.items():

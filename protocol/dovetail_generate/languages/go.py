@@ -97,18 +97,7 @@ class _Emitter:
 
     def _parts(self, record: model.RecordType) -> set[str]:
         """Return the names of the records that the fields of a record are or hold."""
-
-        def names(kind: model.Type) -> set[str]:
-            match kind:
-                case model.Reference(name=name) if name in self.records:
-                    return {name}
-                case model.Array(item=item) | model.Optional(item=item) | model.Map(value=item):
-                    return names(item)
-                case model.TupleOf(items=items) | model.OneOf(items=items):
-                    return set[str]().union(*map(names, items))
-            return set()
-
-        return set[str]().union(*(names(field.type) for field in record.fields))
+        return model.references(record) & self.records.keys()
 
     # -- types ------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from dovetail_generate import model
@@ -97,6 +97,26 @@ def _literal(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def declared(type_: model.Type, scalar: Callable[[str], str]) -> str:
+    """Return a type as TypeScript writes it; ``scalar`` names the kinds without parts."""
+    match type_:
+        case model.Scalar(kind):
+            return scalar(kind)
+        case model.Reference(name):
+            return name
+        case model.Array(inner):
+            item = declared(inner, scalar)
+            return f"({item})[]" if "|" in item else f"{item}[]"
+        case model.TupleOf(items):
+            return f"[{', '.join(declared(each, scalar) for each in items)}]"
+        case model.Map(inner):
+            return f"Record<string, {declared(inner, scalar)}>"
+        case model.Optional(inner):
+            return f"{declared(inner, scalar)} | null"
+        case model.OneOf(items):
+            return " | ".join(declared(each, scalar) for each in items)
+
+
 class _Emitter:
     def __init__(self, contract: model.Contract) -> None:
         self.contract = contract
@@ -105,7 +125,7 @@ class _Emitter:
         self.records = [*self.spaces, *others]
         self.enumerations = (*contract.enumerations, contract.error_codes)
         parts = [each for each in others if each.tag is None]
-        named = {name for each in self.records for name in self.names(each)}
+        named = {name for each in self.records for name in model.references(each)}
         # A record that no field names is in the body of a reply, in either direction.
         loose = [each for each in parts if each.name not in named and each.module == "messages"]
         self.sent = self.closure([*(each for each in others if each.to_broker), *loose])
@@ -114,58 +134,24 @@ class _Emitter:
         self.known: set[str] = set()
         """Records above the line that is being written."""
 
-    def names(self, record: model.RecordType) -> set[str]:
-        """Return what a record's fields refer to."""
-
-        def inside(type_: model.Type) -> set[str]:
-            match type_:
-                case model.Reference(name):
-                    return {name}
-                case model.Array(inner) | model.Optional(inner) | model.Map(inner):
-                    return inside(inner)
-                case model.TupleOf(items) | model.OneOf(items):
-                    return {name for each in items for name in inside(each)}
-            return set()
-
-        return {name for field in record.fields for name in inside(field.type)}
-
     def closure(self, records: list[model.RecordType]) -> set[str]:
         """Return the names of records and of all that is inside them."""
         found: set[str] = set()
         while records:
             record = records.pop()
             found.add(record.name)
-            inner = self.names(record) - found
+            inner = model.references(record) - found
             records += [each for each in self.records if each.name in inner]
         return found
 
     # -- types
     # --------------------------------------------------------------------------------------
 
-    def type(self, type_: model.Type, wide: bool) -> str:
-        match type_:
-            case model.Scalar("integer"):
-                return "Int" if wide else "number"
-            case model.Scalar(kind):
-                return _TYPES[kind]
-            case model.Reference(name):
-                return name
-            case model.Array(inner):
-                item = self.type(inner, wide)
-                return f"({item})[]" if "|" in item else f"{item}[]"
-            case model.TupleOf(items):
-                return f"[{', '.join(self.type(each, wide) for each in items)}]"
-            case model.Map(inner):
-                return f"Record<string, {self.type(inner, wide)}>"
-            case model.Optional(inner):
-                return f"{self.type(inner, wide)} | null"
-            case model.OneOf(items):
-                return " | ".join(self.type(each, wide) for each in items)
-
     def field(self, record: model.RecordType, field: model.Field) -> list[str]:
         """Return the declaration of a field: read-only lists and ``?`` in what may be sent."""
         sent = record.name in self.sent
-        type_ = self.type(field.type, field.name in WIDE)
+        wide = "Int" if field.name in WIDE else "number"
+        type_ = declared(field.type, lambda kind: wide if kind == "integer" else _TYPES[kind])
         inner = field.type.item if isinstance(field.type, model.Optional) else field.type
         if isinstance(inner, model.Array) and (sent or record.module == "spaces"):
             type_ = f"readonly {type_}"
