@@ -19,7 +19,7 @@ from dovetail.protocol.errors import DovetailError, IllegalAction
 from dovetail.protocol.scenes import Card, Choice
 from dovetail.protocol.spaces import Box, Discrete, Space, Text
 from dovetail_bridges.gdl.beliefs import History, resample
-from dovetail_bridges.gdl.game import RANDOM, Game, State
+from dovetail_bridges.gdl.game import RANDOM, Game
 from dovetail_bridges.gdl.kif import Term, order, show
 from dovetail_bridges.outcomes import from_returns
 
@@ -223,14 +223,20 @@ class GDL(Environment[Configuration]):
         self.to_act = self._acting()
 
     def _acting(self) -> list[int]:
+        """Return the seats with a choice: all but those whose only legal move is a pass."""
         if self.state.terminal:
             return []
-        return acting(self.game, self.state, self.configuration.passes)
+        legal, passes = self.state.legal, self.configuration.passes
+        return [
+            seat
+            for seat, role in enumerate(self.roles)
+            if len(legal[role]) > 1 or legal[role][0] not in passes
+        ]
 
     def _advance(self) -> Turn:
         """Advance until a seat has a choice or the episode ends."""
         while not self.state.terminal:
-            self.to_act = acting(self.game, self.state, self.configuration.passes)
+            self.to_act = self._acting()
             if self.steps >= self.configuration.max_steps:
                 self.to_act = []
                 return Turn.end(self._all(), [0.0] * len(self.roles), truncated=True)
@@ -346,7 +352,7 @@ class GDL(Environment[Configuration]):
             role = self.roles[seat]
             known = self.state.legal[role]
             other.state, other.history = resample(self.history, role, known, other._rng)
-            other.to_act = acting(self.game, other.state, self.configuration.passes)
+            other.to_act = other._acting()
         return other
 
     def _twin(self) -> Self:
@@ -370,15 +376,6 @@ class GDL(Environment[Configuration]):
 def _game(text: str) -> Game:
     """Return the game of a text; it is immutable, so matches share it."""
     return Game(text)
-
-
-def acting(game: Game, state: State, passes: Sequence[str]) -> list[int]:
-    """Return the seats with a choice: all but those whose only legal move is a pass."""
-    return [
-        seat
-        for seat, role in enumerate(game.roles)
-        if len(state.legal[role]) > 1 or state.legal[role][0] not in passes
-    ]
 
 
 def bundled() -> list[str]:
@@ -467,14 +464,10 @@ def board(true: frozenset[Term], possible: Iterable[Term]) -> list[str]:
 
 def _placed(fact: Term) -> tuple[str, int, int, str] | None:
     """Return the name, row, column and mark of a fact about a board."""
-    if not isinstance(fact, tuple) or len(fact) != 4:
-        return None
-    name, row, column, word = fact
-    if not all(isinstance(each, str) for each in fact):
-        return None
-    if not (str(row).isascii() and str(row).isdigit() and str(column).isascii()):
-        return None
-    if not str(column).isdigit():
-        return None
-    mark = "." if word in ("empty", "blank", "b") else str(word)[0]
-    return str(name), int(str(row)), int(str(column)), mark
+    match fact:
+        case (str(name), str(row), str(column), str(word)) if (
+            (row + column).isascii() and row.isdigit() and column.isdigit()
+        ):
+            mark = "." if word in ("empty", "blank", "b") else word[0]
+            return name, int(row), int(column), mark
+    return None

@@ -66,9 +66,7 @@ class DovetailEnv(gymnasium.Env):
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise DovetailError(f"render_mode {render_mode!r} does not exist; use ansi or human")
         self.render_mode = render_mode
-        self._made: dict[str, Any] = {
-            "game": game,
-            "opponent": opponent,
+        options: dict[str, Any] = {
             "seat": seat,
             "configuration": configuration,
             "illegal": illegal,
@@ -78,24 +76,12 @@ class DovetailEnv(gymnasium.Env):
             "max_turns": max_turns,
             "patience": patience,
             "register": register,
-            "render_mode": render_mode,
         }
+        self._made = {"game": game, "opponent": opponent, "render_mode": render_mode, **options}
         self._actions_taken: list[Any] | None = None
         """The actions of the current episode; None before the first."""
-        self._sitting = sit(
-            game,
-            opponent,
-            seat=seat,
-            configuration=configuration,
-            illegal=illegal,
-            mode=mode,
-            connect=connect,
-            token=token,
-            max_turns=max_turns,
-            patience=patience,
-            register=register,
-            wants=() if render_mode is None else ("text",),
-        )
+        wants = () if render_mode is None else ("text",)
+        self._sitting = sit(game, opponent, wants=wants, **options)
         spec = self._sitting.spec
         for spaces in (spec.observation_spaces, spec.action_spaces):
             if seat == "alternate" and any(each != spaces[0] for each in spaces):
