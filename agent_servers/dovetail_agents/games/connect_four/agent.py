@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 
 from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat
 from dovetail.protocol.errors import DovetailError
@@ -15,11 +14,7 @@ from dovetail_agents.learning.checked import whole
 from dovetail_games.connect_four.rules import ConnectFourBoard
 
 
-class ConnectFourSolverParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """``ConnectFourSolver`` has no parameters."""
-
-
-class ConnectFourSolver(Agent[ConnectFourSolverParameters]):
+class ConnectFourSolver(Agent):
     """Connect Four: plays perfectly on boards of up to 42 squares, with ties broken at random.
 
     It wins as soon and loses as late as possible.  It assumes that four in a row win.  (rows + 1) x
