@@ -14,8 +14,7 @@ from dovetail.peer.agents.agent import Agent
 from dovetail.peer.agents.host import agent_name
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock
-from dovetail_bridges.board import Board
-from dovetail_bridges.board_agent import BoardAgent
+from dovetail_bridges.board import Board, BoardAgent
 from dovetail_bridges.gtp.go import (
     COLORS,
     Position,

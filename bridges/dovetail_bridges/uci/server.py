@@ -18,7 +18,7 @@ from dovetail.peer.agents.host import agent_name
 from dovetail.peer.registry import one_line
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock
-from dovetail_bridges.board_agent import BoardAgent
+from dovetail_bridges.board import BoardAgent
 from dovetail_bridges.uci.chess import ChessBoard, checked, material
 from dovetail_bridges.uci.options import SEED, EngineOptions
 
