@@ -33,22 +33,24 @@ class Named(Struct, frozen=True):
 def choices(decision: Decision) -> list[Named] | None:
     """Return the legal actions with their names in the game's scene; None if they cannot be
     listed."""
-    names = labels(decision.scene, decision.legal)
-    legal: Sequence[int] | None = decision.legal
+    legal = numbers(decision)
     if legal is None:
-        space = space_of(decision.seat.spec, decision.seat.seat)
-        if not isinstance(space, Discrete):
-            return None
-        legal = range(space.start, space.start + space.n)
+        return None
+    names = labels(decision.scene, decision.legal)
     return [Named(action, names.get(action, "")) for action in legal[:MOST]]
 
 
-def total(decision: Decision) -> int | None:
-    """Return the number of legal actions; None if they cannot be counted."""
+def numbers(decision: Decision) -> Sequence[int] | None:
+    """Return the legal actions; None if they are not numbers."""
     if decision.legal is not None:
-        return len(decision.legal)
+        return decision.legal
     space = space_of(decision.seat.spec, decision.seat.seat)
-    return space.n if isinstance(space, Discrete) else None
+    return range(space.start, space.start + space.n) if isinstance(space, Discrete) else None
+
+
+def total(decision: Decision) -> int:
+    """Return the number of legal actions; 0 if they cannot be counted."""
+    return len(numbers(decision) or ())
 
 
 def is_legal(decision: Decision, action: Any) -> bool:

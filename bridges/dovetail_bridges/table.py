@@ -333,7 +333,7 @@ class OpenTable(Closing):
         names = [
             f"{each.action} ({each.label})" if each.label else str(each.action) for each in listed
         ]
-        more = (total(decision) or 0) - 20
+        more = total(decision) - 20
         return "legal actions: " + ", ".join(names[:20]) + (f" and {more} more" if more > 0 else "")
 
     def _view(self, player: _Player) -> dict[str, Any]:
@@ -358,7 +358,7 @@ class OpenTable(Closing):
                 else {"action": each.action}
                 for each in listed
             ]
-            more = (total(decision) or 0) - len(listed)
+            more = total(decision) - len(listed)
             if more > 0:
                 found["legal_actions_left_out"] = more
         return found

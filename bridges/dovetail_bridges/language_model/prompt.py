@@ -54,9 +54,9 @@ def question(decision: Decision, rules: str = "") -> list[dict[str, str]]:
         lines += [
             f"{each.action}: {each.label}" if each.label else f"{each.action}" for each in listed
         ]
-        count = total(decision)
-        if count is not None and count > len(listed):
-            lines.append(f"... and {count - len(listed)} more")
+        more = total(decision) - len(listed)
+        if more > 0:
+            lines.append(f"... and {more} more")
     return [
         {"role": "system", "content": "\n".join(system)},
         {"role": "user", "content": "\n".join(lines)},

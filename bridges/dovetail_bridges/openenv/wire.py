@@ -17,7 +17,7 @@ from dovetail.peer.agents.agent import Decision, End
 from dovetail.protocol.json_text import write
 from dovetail.protocol.spaces import Discrete, Text
 from dovetail.protocol.tensors import nested
-from dovetail_bridges.choices import MOST, labels, position, space_of
+from dovetail_bridges.choices import MOST, labels, numbers, position
 
 Observe = Literal["text", "values", "both"]
 Kind = Literal["reset", "step", "state", "close", "mcp"]
@@ -185,12 +185,7 @@ def observation(
 
 def legal_actions(decision: Decision) -> list[int]:
     """Return the legal actions' numbers; none if actions are not numbered."""
-    if decision.legal is not None:
-        return [int(each) for each in decision.legal]
-    space = space_of(decision.seat.spec, decision.seat.seat)
-    if isinstance(space, Discrete):
-        return list(range(space.start, space.start + space.n))
-    return []
+    return list(map(int, numbers(decision) or ()))
 
 
 def plain(value: Any) -> Any:
