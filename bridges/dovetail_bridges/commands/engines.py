@@ -58,7 +58,7 @@ def uci(
         register(register_)
 
         def make(changed: dict[str, Any], seed: int) -> Agent:
-            return _made(agent, {**settings(set_), **changed}, state, seed)
+            return loaded(agent, {**settings(set_), **changed}, state, seed)
 
         front = Front(make({}, seed), say, seed, make)
         try:
@@ -87,7 +87,7 @@ def gtp(
     log_to_stderr()
     with conversation() as (lines, out):
         register(register_)
-        front = Front(_made(agent, settings(set_), state, seed), size, komi, seed)
+        front = Front(loaded(agent, settings(set_), state, seed), size, komi, seed)
         try:
             for line in lines:
                 answer = front.handle(line)
@@ -101,7 +101,8 @@ def gtp(
             front.close()
 
 
-def _made(name: str, given: dict[str, Any], state: Path | None, seed: int) -> Agent:
+def loaded(name: str, given: dict[str, Any], state: Path | None, seed: int) -> Agent:
+    """Return an agent with options that the local user has set, and a state that it saved."""
     one = made(name, given, seed)
     if state is not None:
         try:

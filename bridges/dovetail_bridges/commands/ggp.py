@@ -10,7 +10,7 @@ import typer
 
 from dovetail.cli import common
 from dovetail.cli.group import group
-from dovetail.protocol import outside
+from dovetail_bridges.commands.engines import State, loaded
 
 app = group(name="ggp", help="Play games of the General Game Playing protocol.")
 
@@ -34,10 +34,7 @@ def player(
     ] = 9147,
     set_: common.Set = None,
     seed: Annotated[int, common.seed("Seed of the agent's random choices.")] = 0,
-    state: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Load a state that the agent saved.", dir_okay=False),
-    ] = None,
+    state: State = None,
     learn: Annotated[
         Path | None,
         typer.Option(
@@ -55,12 +52,7 @@ def player(
 
     common.register(register_)
     common.log_to_stderr()
-    one = common.made(name, common.settings(set_), seed)
-    if state is not None:
-        try:
-            one.load(outside.data(state, outside.STATE))
-        except OSError as error:
-            raise common.UsageError(f"cannot read {state}: {error.strerror}") from None
+    one = loaded(name, common.settings(set_), state, seed)
     with ThreadPoolExecutor(1) as pool:
         protocol = Protocol(one, seed, "evaluate" if learn is None else "learn", pool=pool)
         with Server(protocol, host, port) as server:
