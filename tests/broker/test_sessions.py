@@ -115,6 +115,7 @@ def test_no_entrant_takes_a_name_that_another_needs(core: Core) -> None:
     [
         *("\x1b[2J", "a\nb", "\x9b31m", "\x7f", "a\u202egpj", "\u2066b"),
         *("ann\u200b", "\ufeffann", "an\xadn", "an\u200dn", "\ufe0fann", "ann\u3164"),
+        *map("an{}n".format, "\u00a0\u1680\u2000\u200a\u202f\u205f\u2800\u3000"),
         "ي\u200c\u200d",
     ],
 )

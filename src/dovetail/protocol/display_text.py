@@ -19,7 +19,8 @@ OBEYED = re.compile(
     rf"|{TURNING}"
 )
 """Control sequences and characters of a terminal, except line ends and tabs, and ``TURNING``."""
-_UNSEEN = (  # Unicode's Default_Ignorable_Code_Point, but for the joiners below, and fillers
+_UNSEEN = (  # other spaces, Unicode's Default_Ignorable_Code_Point without joiners, and fillers
+    "\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2060-\u2065"
     "\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff"
@@ -29,8 +30,11 @@ UNNAMED = re.compile(
     f"[\x00-\x1f\x7f-\x9f{_UNSEEN}]|{TURNING}|(?<![^\x00-\x7f{_JOINERS}])[{_JOINERS}]"
 )
 """Characters that no name may have: control characters, line ends, those that change the reading
-order, and invisible ones, with which a name could look like another's.  Persian, Hindi and
-emoji need joiners and variation selectors, so that these may follow a character outside ASCII."""
+order, invisible ones and spaces other than U+0020, with which a name could look like another's.
+Persian, Hindi and emoji need joiners and variation selectors, so that these may follow a character
+outside ASCII."""
+UNNAMED_TEXT = "has control characters, invisible ones, or spaces other than U+0020"
+"""The fault of a name in which ``UNNAMED`` finds something."""
 _ORDER = re.compile("[\u061c\u200e\u200f\ud800-\udfff]")
 """Marks of the reading order, which a single line can do without, and surrogates."""
 MAX_LINE = 2000

@@ -14,7 +14,7 @@ from dovetail.broker.peers.peers import Peer
 from dovetail.protocol import codec
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol import messages as m
-from dovetail.protocol.display_text import UNNAMED
+from dovetail.protocol.display_text import UNNAMED, UNNAMED_TEXT
 from dovetail.protocol.errors import ProtocolError
 
 UNGREETED = "say hello first; no session is known for this connection"
@@ -49,10 +49,7 @@ def check(
         raise ProtocolError("invalid", f"an {hello.role} has no offers")
     names = [offer.name for offer in hello.offers]
     if any(map(UNNAMED.search, (hello.name, hello.software, *names))):
-        raise ProtocolError(
-            "invalid",
-            "a name has control characters, or invisible ones; leave them out",
-        )
+        raise ProtocolError("invalid", f"a name {UNNAMED_TEXT}; leave them out")
     for offer in hello.offers:
         if not jsontext.plain(offer.parameters):
             raise ProtocolError(

@@ -26,7 +26,7 @@ from dovetail.broker.peers.limits import (
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerState
 from dovetail.protocol import messages as m
-from dovetail.protocol.display_text import UNNAMED
+from dovetail.protocol.display_text import UNNAMED, UNNAMED_TEXT
 from dovetail.protocol.errors import ProtocolError
 
 
@@ -116,7 +116,7 @@ def check_name(broker: BrokerState, peer: Peer, name: str) -> None:
         ProtocolError: the name is invalid, or another's.
     """
     if UNNAMED.search(name):
-        raise ProtocolError("invalid", "a state's name has control characters, or invisible ones")
+        raise ProtocolError("invalid", f"a state's name {UNNAMED_TEXT}")
     if not broker.keeps(peer, name):
         text = f"the state {quoted(name)} is another experiment's"
         raise ProtocolError("access", f"{text}; save yours under another name")

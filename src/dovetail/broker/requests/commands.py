@@ -27,7 +27,7 @@ from dovetail.broker.runs.runs import SHUTDOWN, Runs
 from dovetail.broker.watch.watching import Watching, hidden
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.display_text import UNNAMED
+from dovetail.protocol.display_text import UNNAMED, UNNAMED_TEXT
 from dovetail.protocol.errors import ProtocolError
 
 
@@ -58,9 +58,7 @@ class Commands:
         if text := overlong(named):  # they are told, and the label is recorded, with each episode
             raise ProtocolError("limit", text)
         if any(UNNAMED.search(each) for _, each in named):
-            raise ProtocolError(
-                "invalid", "the label or a name has control characters, or invisible ones"
-            )
+            raise ProtocolError("invalid", f"the label or a name {UNNAMED_TEXT}")
         agents = [self._instances.find(name) for name in [*asked.agents, *asked.substitutes]]
         found = [agent for agent in agents if agent is not None]
         foreign = next((agent for agent in found if not agent.open_to(peer, self._broker)), None)
