@@ -10,11 +10,15 @@ import asyncio
 import logging
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from ipaddress import IPv6Address, ip_address
 from typing import Any, Protocol, cast
 
 import h11
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import get_remote_addr
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -32,6 +36,10 @@ HEAD_SECONDS, BODY_SECONDS, READ_SECONDS = 10.0, 20.0, 30.0
 """Maximum seconds for a request's head, for its body, and without a visitor reading the answer."""
 BACKLOG = 100
 """Connections that may be accepted before they are counted; fewer than ``SPARE``."""
+LONGEST = 4 << 20
+"""Maximum bytes of a request's body, as of MCP's library."""
+DROPPING = 10.0
+"""Seconds for the rest of a request that is answered."""
 LOGGED = 10.0
 """Minimum seconds between two log lines of one kind."""
 
@@ -317,6 +325,46 @@ def protocols(doors: Doors) -> tuple[type[asyncio.Protocol], type[asyncio.Protoc
     """Return uvicorn's protocols, HTTP and WebSocket, behind doors."""
     http, socket = partial(Http, doors), partial(Socket, doors)
     return cast("type[asyncio.Protocol]", http), cast("type[asyncio.Protocol]", socket)
+
+
+class WholeRequests:
+    """Middleware that reads each request to its end, up to a maximum, before its answer is sent.
+
+    A connection that is closed before all has been read is reset, and its answer lost.
+
+    Args:
+        app: the application.
+        most: returns the maximum bytes of a request's body.
+    """
+
+    def __init__(self, app: ASGIApp, most: Callable[[Scope], int] = lambda scope: LONGEST) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        size, over, most = 0, False, self._most(scope)
+
+        async def read() -> Message:
+            nonlocal size, over
+            message = await receive()
+            over = not message.get("more_body", False)
+            size += len(message.get("body", b""))
+            if size > most:
+                raise HTTPException(413, f"A request may have at most {most} bytes.")
+            return message
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                with suppress(HTTPException, TimeoutError):
+                    async with asyncio.timeout(DROPPING):
+                        while not over:
+                            await read()
+            await send(message)
+
+        await self._app(scope, read, answer)
 
 
 def guarded(most: int) -> dict[str, Any]:

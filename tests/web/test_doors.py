@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
+from unittest.mock import MagicMock
 
 import httpx
 import pytest
@@ -20,6 +21,8 @@ from starlette.types import ASGIApp
 
 from dovetail_bridges import connection_limits as doors
 from dovetail_bridges.connection_limits import Doors, Sparing, protocols
+from dovetail_bridges.mcp.server import application as mcp_application
+from dovetail_bridges.openenv.server import OpenEnvServer, Seats
 from dovetail_web.app import application
 from dovetail_web.hub import Hub
 from dovetail_web.serve import listening
@@ -180,18 +183,31 @@ def test_sockets_that_the_server_has_closed_make_room() -> None:
         assert httpx.get(f"http://127.0.0.1:{where[1]}/", timeout=20).status_code == 204
 
 
+PAGES: dict[str, Callable[[], ASGIApp | None]] = {
+    "page": lambda: None,
+    "openenv": lambda: OpenEnvServer(Seats(MagicMock(), [0]), "", "", {}).application(),
+    "mcp": lambda: mcp_application(MagicMock(seats=[0], game=""), "127.0.0.1"),
+}
+
+
 @pytest.mark.parametrize(
-    ("path", "more", "status"),
+    ("page", "line", "header", "status"),
     [
-        ("/none", "", b"404"),
-        ("/arena/submit", "", b"404"),
-        ("/play/2048", "Origin: http://other.example.org\r\n", b"403"),
+        ("page", "POST /none", "Host: 127.0.0.1", b"404"),
+        ("page", "POST /arena/submit", "Host: 127.0.0.1", b"404"),
+        ("page", "POST /play/2048", "Host: 127.0.0.1\r\nOrigin: http://other.example.org", b"403"),
+        ("openenv", "POST /reset", "Host: 127.0.0.1", b"409"),
+        ("openenv", "POST /reset", "Host: other.example.org", b"403"),
+        ("mcp", "POST /none", "Host: 127.0.0.1", b"404"),
+        ("mcp", "GET /seat-0/mcp", "Host: 127.0.0.1", b"405"),
     ],
 )
-def test_an_answer_to_a_form_that_is_not_read_arrives(path: str, more: str, status: bytes) -> None:
+def test_an_answer_to_a_request_that_is_not_read_arrives(
+    page: str, line: str, header: str, status: bytes
+) -> None:
     form = bytes(1 << 20)
-    head = f"POST {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n{more}Content-Length: {len(form)}\r\n\r\n"
-    with served(Doors(MOST)) as where, ExitStack() as stack:
+    head = f"{line} HTTP/1.0\r\n{header}\r\nContent-Length: {len(form)}\r\n\r\n"
+    with served(Doors(MOST), PAGES[page]()) as where, ExitStack() as stack:
         for _ in range(5):
             made = opened(stack, where, head.encode())
             for at in range(0, len(form), 1 << 16):

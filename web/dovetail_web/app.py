@@ -29,12 +29,12 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.display_text import straight
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
-from dovetail_bridges.connection_limits import network
+from dovetail_bridges.connection_limits import WholeRequests, network
 from dovetail_experiments.reports.sheets import ended
 from dovetail_web import forms, opponents, replays, rules, showcase
 from dovetail_web.browser import WAITING, Browser, link
 from dovetail_web.games import LONGEST_NAME
-from dovetail_web.guard import LOCAL, Guard
+from dovetail_web.guard import LOCAL, Guard, longest
 from dovetail_web.hub import Hub
 from dovetail_web.positions import encode, picture
 from dovetail_web.routes import Route
@@ -674,4 +674,4 @@ def application(
     }
     app = Starlette(routes=page.routes(), exception_handlers=handlers)
     app.state.page = page
-    return Guard(app, hosts, password)
+    return WholeRequests(Guard(app, hosts, password), longest)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
-import contextlib
 import hashlib
 import hmac
 import math
 import secrets
 import time
 
-from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,8 +28,6 @@ LONGEST_BODY = 1 << 20
 """Maximum bytes of a form."""
 UPLOADED, LONGEST_UPLOAD = "/arena/submit", 65 << 20
 """The address for uploads of agents, and their maximum bytes; the arena's own limit is lower."""
-DROPPING = 10.0
-"""Seconds for the rest of a form that has been answered."""
 KNOWN = "dovetail-door"
 """The cookie of a browser that gave the right password, so that others' wrong ones do not delay
 it."""
@@ -60,8 +55,6 @@ class Guard:
             return
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         status, text = self._refusal(scope, headers)
-        body = _Body(receive, _most(scope))
-        sent = scope["type"] == "http" and scope["method"] not in SAFE
         if status:
             if scope["type"] == "websocket":
                 await receive()
@@ -70,16 +63,12 @@ class Guard:
             answer = Response(text, status, media_type="text/plain")
             if status == 401:
                 answer.headers["WWW-Authenticate"] = 'Basic realm="Dovetail", charset="UTF-8"'
-            if sent:
-                await body.drop()
             await answer(scope, receive, send)
             return
         new = self._password is not None and not self._has_given_it(scope)
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                if sent:
-                    await body.drop()
                 given = {name for name, _ in message["headers"]}
                 usual = (
                     (b"content-security-policy", POLICY.encode()),
@@ -99,7 +88,7 @@ class Guard:
                 ]
             await send(message)
 
-        await self._app(scope, body.read, guarded)
+        await self._app(scope, receive, guarded)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str]:
         host = headers.get(b"host", "")
@@ -109,9 +98,9 @@ class Guard:
         if (live or scope["method"] not in SAFE) and not _own(scope, headers, required=live):
             return 403, "Another page may not do this. Open this page itself, and try again there."
         length = headers.get(b"content-length", "0")
-        long = len(length) > 18 or not length.isdecimal() or int(length) > _most(scope)
+        long = len(length) > 18 or not length.isdecimal() or int(length) > longest(scope)
         if not live and long:
-            return 413, f"The page takes at most {_most(scope)} bytes at once."
+            return 413, f"The page takes at most {longest(scope)} bytes at once."
         if self._password is None:
             return 0, ""
         return self._admitted(scope, headers.get(b"authorization", ""))
@@ -173,44 +162,6 @@ def _own(scope: Scope, headers: dict[bytes, str], *, required: bool) -> bool:
     return scheme == "https" or scope["scheme"] in ("http", "ws")
 
 
-def _most(scope: Scope) -> int:
+def longest(scope: Scope) -> int:
     """Return the maximum bytes of a request's body."""
     return LONGEST_UPLOAD if scope["path"] == UPLOADED else LONGEST_BODY
-
-
-class _Body:
-    """The body of a request, read up to a maximum.
-
-    Args:
-        receive: yields its parts.
-        most: its maximum bytes.
-    """
-
-    def __init__(self, receive: Receive, most: int) -> None:
-        self._receive = receive
-        self._most = most
-        self._size = 0
-        self._over = False
-
-    async def read(self) -> Message:
-        """Return the next part.
-
-        Raises:
-            HTTPException: it has more than the maximum.
-        """
-        message = await self._receive()
-        self._over = not message.get("more_body", False)
-        self._size += len(message.get("body", b""))
-        if self._size > self._most:
-            raise HTTPException(413, f"The page takes at most {self._most} bytes at once.")
-        return message
-
-    async def drop(self) -> None:
-        """Read and forget the rest.
-
-        A connection that is closed before all has been read is reset, and its answer lost.
-        """
-        with contextlib.suppress(HTTPException, TimeoutError):
-            async with asyncio.timeout(DROPPING):
-                while not self._over:
-                    await self.read()

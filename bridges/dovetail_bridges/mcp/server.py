@@ -14,6 +14,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
 from pydantic import Field, ValidationError
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -21,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from dovetail._version import __version__
 from dovetail.peer.quoting import origin
 from dovetail.protocol.errors import DovetailError
-from dovetail_bridges.connection_limits import guarded, room
+from dovetail_bridges.connection_limits import WholeRequests, guarded, room
 from dovetail_bridges.table import CallRefused, OpenTable
 
 LONGEST = 50.0
@@ -157,7 +158,7 @@ def application(table: OpenTable, host: str) -> Starlette:
             yield
 
     mounts = [Mount(f"/seat-{seat}", app) for seat, app in seats.items()]
-    return Starlette(routes=mounts, lifespan=lifespan)
+    return Starlette(routes=mounts, lifespan=lifespan, middleware=[Middleware(WholeRequests)])
 
 
 def serve_stdio(table: OpenTable, lines: TextIO, out: TextIO) -> None:

@@ -27,7 +27,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from dovetail._version import __version__
 from dovetail.peer.quoting import origin
 from dovetail.protocol.errors import DovetailError
-from dovetail_bridges.connection_limits import guarded, room
+from dovetail_bridges.connection_limits import WholeRequests, guarded, room
 from dovetail_bridges.openenv import wire
 from dovetail_bridges.openenv.session import Rules, Session
 from dovetail_bridges.openenv.wire import WireError
@@ -169,7 +169,7 @@ class OpenEnvServer:
         routes: list[BaseRoute] = []
         for base, (seat, table) in self.paths().items():
             routes += self._routes(base, seat, table)
-        return Starlette(routes=routes, middleware=[Middleware(_Hosts)])
+        return Starlette(routes=routes, middleware=[Middleware(WholeRequests), Middleware(_Hosts)])
 
     def _routes(self, base: str, seat: int, table: int | None) -> list[BaseRoute]:
         schemas = wire.schemas(self._space.get(seat))
