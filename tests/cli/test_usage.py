@@ -263,6 +263,15 @@ def test_code_that_ends_its_process_has_not_passed(
     assert answer.err == f"dovetail: the code under test ended its process ({how})\n"
 
 
+def test_a_check_is_of_what_its_command_was_given(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["a program that calls the command line"])
+    given = ["check", "env", "connect_four", "--strict", "--set", "columns=5", "--set", "rows=-4"]
+    assert cli.app([*given, "--episodes", "1"], prog_name="dovetail", standalone_mode=False) == 2
+    assert "rows" in capfd.readouterr().err
+
+
 def test_a_skipped_check_is_not_counted_as_passed(dovetail: Any, tmp_path: Path) -> None:
     (tmp_path / "far.py").write_text(
         """

@@ -39,9 +39,11 @@ def _in_child(command: Callable[P, int]) -> Callable[P, int]:
                 return command(*args, **kwargs)
             finally:
                 Path(file).write_text("yes", encoding="utf-8")
+        context = kwargs["context"]  # Typer passes all by name
+        assert isinstance(context, typer.Context)
         with tempfile.TemporaryDirectory() as folder:
             returned = Path(folder) / "returned"
-            line = [sys.executable, "-m", "dovetail", *sys.argv[1:]]
+            line = [sys.executable, "-m", "dovetail", *_arguments(context)]
             code = subprocess.run(line, env={**os.environ, RETURNED: str(returned)}).returncode
             if returned.exists():
                 return code
@@ -49,6 +51,21 @@ def _in_child(command: Callable[P, int]) -> Callable[P, int]:
         raise DovetailError(f"the code under test ended its process ({how})")
 
     return run
+
+
+def _arguments(context: typer.Context) -> list[str]:
+    """Return the arguments with which a command was called."""
+    words = [*["--debug"] * common.state.debug, "check", context.info_name or ""]
+    for each in context.command.params:
+        value = context.params[each.name or ""]
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if each.param_type_name == "argument":
+                words.append(one)
+            elif one is True:
+                words.append(each.opts[0])
+            elif one not in (None, False):
+                words.append(f"{each.opts[0]}={one}")
+    return words
 
 
 def add(to: typer.Typer) -> None:
@@ -59,6 +76,7 @@ def add(to: typer.Typer) -> None:
 @app.command("env")
 @_in_child
 def env(
+    context: typer.Context,
     name: Annotated[
         str,
         typer.Argument(
@@ -92,6 +110,7 @@ def env(
 @app.command("agent")
 @_in_child
 def agent_(
+    context: typer.Context,
     name: Annotated[
         str,
         typer.Argument(
