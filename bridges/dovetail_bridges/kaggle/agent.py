@@ -87,7 +87,8 @@ class Kaggle(Agent[KaggleParameters]):
         if self._child is None:
             self._reset()
         assert self._child is not None
-        observation, configuration = views.view(decision, self.parameters.in_a_row)
+        theirs = views.theirs(decision)
+        observation, configuration = views.view(decision, theirs, self.parameters.in_a_row)
         clock = decision.clock
         limits = [self.parameters.timeout] if clock is None else [clock.decision, clock.left]
         timeout = min(
@@ -95,7 +96,7 @@ class Kaggle(Agent[KaggleParameters]):
         )
         message = {"observation": observation, "configuration": configuration}
         try:
-            return views.action(self._child.ask(message, timeout), decision)
+            return views.action(self._child.ask(message, timeout), decision, theirs)
         except DovetailError:
             self._drop()
             raise

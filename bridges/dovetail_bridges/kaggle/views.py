@@ -15,18 +15,21 @@ from dovetail.protocol.spaces import Text
 from dovetail.protocol.tensors import nested
 from dovetail_bridges import choices
 
+Theirs = tuple[dict[str, Any], dict[str, Any]]
+"""The observation and configuration of an environment of Kaggle's."""
 OVERAGE = 60.0
 """Seconds of ``remainingOverageTime`` for runs without such a limit."""
 
 
-def view(decision: Decision, in_a_row: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def view(
+    decision: Decision, theirs: Theirs | None, in_a_row: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the observation and the configuration.
 
     Connect Four has the keys of ``connectx``; every game has those of Kaggle's OpenSpiel games,
     except ``serializedGameAndState``.  An environment of Kaggle's has its own.
     """
     clock = decision.clock
-    theirs = _theirs(decision)
     if theirs is not None and clock is None:
         return theirs
     left = OVERAGE if clock is None or clock.left is None else clock.left
@@ -67,12 +70,12 @@ def view(decision: Decision, in_a_row: int) -> tuple[dict[str, Any], dict[str, A
     return observation, configuration
 
 
-def action(answer: Any, decision: Decision) -> Any:
+def action(answer: Any, decision: Decision, theirs: Theirs | None) -> Any:
     """Return the action in an answer, which agents for OpenSpiel's games wrap.
 
     Actions of Kaggle's environments are names where they have any, and otherwise JSON.
     """
-    if _theirs(decision) is None:
+    if theirs is None:
         wrapped = isinstance(answer, dict) and "submission" in answer
         return answer["submission"] if wrapped else answer
     if isinstance(choices.space_of(decision.seat.spec, decision.seat.seat), Text):
@@ -80,7 +83,7 @@ def action(answer: Any, decision: Decision) -> Any:
     return choices.chosen(decision, answer)
 
 
-def _theirs(decision: Decision) -> tuple[dict[str, Any], dict[str, Any]] | None:
+def theirs(decision: Decision) -> Theirs | None:
     """Return the observation and configuration of an environment of Kaggle's."""
     try:
         found = json.loads(decision.observation)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, ValidationError, convert
 from numpy.typing import NDArray
 
 from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat, Thoughts
@@ -21,6 +22,7 @@ from dovetail_agents.games.tetris.weights import (
     size,
 )
 from dovetail_agents.learning.checked import whole
+from dovetail_games.tetris.environment import Configuration
 from dovetail_games.tetris.kernels import ROTATIONS
 
 
@@ -131,6 +133,7 @@ def _board(seat: Seat) -> tuple[int, int]:
     board = space.spaces.get("board") if isinstance(space, Dict) else None
     if isinstance(board, Box) and len(board.shape) == 2:
         height, width = board.shape
-        if 4 <= height <= 40 and 4 <= width <= 30:
+        with suppress(ValidationError):
+            convert({"height": height, "width": width}, Configuration)
             return height, width
     raise DovetailError("tetris-player: these are not the observations of tetris")
