@@ -499,7 +499,7 @@ def test_runs_that_wait_for_an_agent_cost_nothing_until_it_is_free(
     assert isinstance(table.environment.heard.pop(), m.EnvironmentStart)
 
 
-def test_the_run_that_an_agent_plays_in_is_sought_once_for_all_that_wait(
+def test_the_run_that_an_agent_plays_in_is_sought_once_for_all_that_wait_and_each_is_charged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = waiting_runs(20)
@@ -520,6 +520,7 @@ def test_the_run_that_an_agent_plays_in_is_sought_once_for_all_that_wait(
     assert len(said) == 20
     assert "plays in run" in said[0]
     assert sought == 1
+    assert {run.experiment.owed for run in table.core.runs} == {21 * limits.REPORTED}
 
 
 def test_requests_that_are_not_answered_are_limited() -> None:

@@ -74,6 +74,8 @@ SHOWN = 1.0
 """Units for each turn that a watcher is shown because it came in the middle of an episode."""
 MATCH = 1.0
 """Units for each match that a run opens."""
+REPORTED = 0.5
+"""Units for each run in progress, for each heartbeat that looks at it."""
 BESIDE = 0.1
 """Units for each other run of the experiment that begins one, since each is looked at."""
 LOOKAHEAD = 5.0
@@ -170,6 +172,7 @@ Verdict = Literal["take", "refuse", "drop"]
 
 def charge(peer: Peer, units: float, now: float) -> None:
     """Add to a peer's debt, after paying off what time has."""
+    now = max(now, peer.charged)  # which may be later than it was heard
     owed = peer.owed - peer.allowance.rate * (now - peer.charged)
     if owed <= 0.0:
         owed = 0.0

@@ -14,7 +14,7 @@ from dovetail.broker.matches.matches import Matches
 from dovetail.broker.matches.run import RunState
 from dovetail.broker.matches.stack import Slot
 from dovetail.broker.matches.stack_decode import problem as unsuitable
-from dovetail.broker.peers.limits import PASSED
+from dovetail.broker.peers.limits import PASSED, REPORTED, charge
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.ending import Ending
@@ -342,6 +342,8 @@ class Runs(BrokerPart):
 
         for run in self:
             progress = run.progress(waiting(run, first, now))
+            if not run.experiment.outbox.reliable:
+                charge(run.experiment, REPORTED, now)
             if progress != run.told:
                 run.told = progress
                 run.experiment.outbox.tell(progress)
