@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dovetail.example/dovetail"
 	"dovetail.example/dovetail/internal/reading"
@@ -356,6 +357,7 @@ func TestMembers(t *testing.T) {
 		}
 		return value
 	}
+	rng := dovetail.NewRNG(1)
 	for _, v := range file.Members {
 		space, err := dovetail.DecodeSpace(decoded(v.SpaceHex))
 		if err != nil {
@@ -364,6 +366,31 @@ func TestMembers(t *testing.T) {
 		if dovetail.Contains(space, decoded(v.ValueHex)) != v.Member {
 			t.Errorf("%s in %s: not %v", v.Value, v.Space, v.Member)
 		}
+		if v.Member {
+			if drawn := space.Sample(rng); !dovetail.Contains(space, drawn) {
+				t.Errorf("%v was drawn from %s", drawn, v.Space)
+			}
+		}
+	}
+}
+
+// TestLargeSpaces takes minutes if a character is sought in all of a charset, or a space is weighed at each level.
+func TestLargeSpaces(t *testing.T) {
+	var charset []rune
+	var letters []string
+	for r := rune(0x20000); r < 0x30000; r++ {
+		charset, letters = append(charset, r), append(letters, string(r))
+	}
+	text := &dovetail.Text{MaxLength: 1 << 62, Charset: dovetail.Ptr(string(charset))}
+	inside := slices.Repeat([]dovetail.Space{&dovetail.Discrete{N: 1}}, 1_000_000)
+	for range 3000 {
+		inside = []dovetail.Space{&dovetail.Tuple{Spaces: inside}}
+	}
+	begun := time.Now()
+	inside[0].Sample(dovetail.NewRNG(1))
+	if !dovetail.Contains(text, strings.Repeat(string(charset), 30)) ||
+		!dovetail.Contains(&dovetail.Sequence{Element: text, MaxLength: 1 << 62}, letters) || time.Since(begun) > 10*time.Second {
+		t.Error("took", time.Since(begun))
 	}
 }
 

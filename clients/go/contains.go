@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -15,10 +16,13 @@ func Contains(space Space, value any) bool {
 		return false
 	}
 	decoded, err := DecodeValue(frame)
-	return err == nil && contains(space, decoded)
+	return err == nil && charsets{}.contains(space, decoded)
 }
 
-func contains(space Space, value any) bool {
+// charsets has the characters of each text space in order; it may stand for each element of a sequence.
+type charsets map[*Text][]rune
+
+func (known charsets) contains(space Space, value any) bool {
 	switch s := space.(type) {
 	case *Discrete:
 		n, ok := value.(int64)
@@ -53,8 +57,18 @@ func contains(space Space, value any) bool {
 		if n := int64(utf8.RuneCountInString(text)); !ok || n < s.MinLength || n > s.MaxLength {
 			return false
 		}
-		return s.Charset == nil || strings.IndexFunc(text, func(r rune) bool {
-			return !strings.ContainsRune(*s.Charset, r)
+		if s.Charset == nil {
+			return true
+		}
+		charset, sorted := known[s]
+		if !sorted {
+			charset = []rune(*s.Charset)
+			slices.Sort(charset)
+			known[s] = charset
+		}
+		return strings.IndexFunc(text, func(r rune) bool {
+			_, found := slices.BinarySearch(charset, r)
+			return !found
 		}) < 0
 	case *Tuple:
 		list, ok := value.([]any)
@@ -62,7 +76,7 @@ func contains(space Space, value any) bool {
 			return false
 		}
 		for i, each := range list {
-			if !contains(s.Spaces[i], each) {
+			if !known.contains(s.Spaces[i], each) {
 				return false
 			}
 		}
@@ -73,7 +87,7 @@ func contains(space Space, value any) bool {
 			return false
 		}
 		for key, each := range entries {
-			if inner, known := s.Spaces[key]; !known || !contains(inner, each) {
+			if inner, ok := s.Spaces[key]; !ok || !known.contains(inner, each) {
 				return false
 			}
 		}
@@ -84,7 +98,7 @@ func contains(space Space, value any) bool {
 			return false
 		}
 		for _, each := range list {
-			if !contains(s.Element, each) {
+			if !known.contains(s.Element, each) {
 				return false
 			}
 		}
@@ -134,18 +148,11 @@ func (d DType) holds(element any) bool {
 	case float64:
 		return d.isFloat()
 	case int64, uint64:
-		if d.isFloat() {
-			return true
+		if d.isFloat() || d == Bool {
+			return d != Bool
 		}
 		least, most := intRange(d)
-		if d == Bool {
-			return false
-		}
-		if d == Int64 { // the range as floats is one too wide
-			_, fits := element.(int64)
-			return fits
-		}
-		return exact(element).Cmp(big.NewFloat(least)) >= 0 && (d == Uint64 || exact(element).Cmp(big.NewFloat(most)) <= 0)
+		return least.Cmp(exact(element)) <= 0 && exact(element).Cmp(most) <= 0
 	}
 	return false
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 )
@@ -13,8 +14,8 @@ import (
 type Space interface {
 	variant() string
 	fields
-	// Sample draws a value, or returns nil if it would be too large for any message. Elements of a Box without bounds
-	// come from a normal distribution.
+	// Sample draws a value, or returns nil if it would be too large for any message, or a Box contains none. Floats of
+	// a Box without bounds come from a normal distribution.
 	Sample(rng *rand.Rand) any
 }
 
@@ -40,56 +41,84 @@ func spaceOf(spaces []Space, seat int) Space {
 // Sample implements Space.
 func (s *Discrete) Sample(rng *rand.Rand) any { return s.Start + rng.Int64N(s.N) }
 
-// bound returns one bound of every element; one that does not fit the shape is none.
-func (s *Box) bound(bound any, infinite float64) func(i int) float64 {
-	if f, ok := AsFloat(bound); ok {
-		return func(int) float64 { return f }
-	}
-	list := flatten(bound, s.Shape)
-	if bound == nil || list == nil {
-		return func(int) float64 { return infinite }
-	}
-	return func(i int) float64 { f, _ := AsFloat(list[i]); return f }
-}
-
 // Sample implements Space.
 func (s *Box) Sample(rng *rand.Rand) any {
-	if size(s) > largest {
+	t := &Tensor{DType: cmp.Or(s.DType, Float32), Shape: s.Shape}
+	low, high := s.limits(s.Low, math.Inf(-1)), s.limits(s.High, math.Inf(1))
+	if size(s) > largest || t.DType.Size() == 0 || low == nil || high == nil {
 		return nil
 	}
-	low, high := s.bound(s.Low, math.Inf(-1)), s.bound(s.High, math.Inf(1))
-	t := &Tensor{DType: cmp.Or(s.DType, Float32), Shape: s.Shape}
 	for i := range product(s.Shape) {
-		least, most := low(i), high(i)
-		var f float64
-		switch {
-		case !t.DType.isFloat():
-			first, last := intRange(t.DType)
-			first, last = max(first, math.Ceil(least)), min(last, math.Floor(most))
-			f = min(last, math.Floor(first+rng.Float64()*(last-first+1)))
-		case math.IsInf(least, 0) && math.IsInf(most, 0):
-			f = rng.NormFloat64()
-		case math.IsInf(least, 0):
-			f = most - rng.ExpFloat64()
-		case math.IsInf(most, 0):
-			f = least + rng.ExpFloat64()
-		default:
-			f = least + rng.Float64()*(most-least)
+		number := t.DType.sample(low(i), high(i), rng)
+		if number == nil {
+			return nil
 		}
-		t.Data = t.DType.Append(t.Data, f)
+		t.Data = t.DType.Append(t.Data, number)
 	}
 	return t
 }
 
-func intRange(d DType) (least, most float64) {
-	bits := 8 * d.Size()
+// sample draws a number between two bounds, or returns nil if there is none.
+func (d DType) sample(low, high any, rng *rand.Rand) any {
+	if d.isFloat() {
+		least, _ := AsFloat(low)
+		most, _ := AsFloat(high)
+		switch share := rng.Float64(); {
+		case least == most:
+			return least
+		case math.IsInf(least, 0) && math.IsInf(most, 0):
+			return rng.NormFloat64()
+		case math.IsInf(least, 0):
+			return most - rng.ExpFloat64()
+		case math.IsInf(most, 0):
+			return least + rng.ExpFloat64()
+		default: // their difference can be infinite
+			return min(max(least*(1-share)+most*share, least), most)
+		}
+	}
+	whole := func(bound any, round func(float64) float64) *big.Float {
+		if f, ok := bound.(float64); ok {
+			bound = round(f)
+		}
+		return exact(bound)
+	}
+	first, last := intRange(d)
+	least, most := whole(low, math.Ceil), whole(high, math.Floor)
+	if least == nil || most == nil || least.Cmp(last) > 0 || most.Cmp(first) < 0 || least.Cmp(most) > 0 {
+		return nil
+	}
+	if least.Cmp(first) > 0 {
+		first = least
+	}
+	if most.Cmp(last) < 0 {
+		last = most
+	}
+	more := twos(last) - twos(first) + 1
+	if more == 0 { // all of 64 bits
+		return rng.Uint64()
+	}
+	return twos(first) + rng.Uint64N(more)
+}
+
+// twos returns an integer of 64 bits, two's complement if it is negative.
+func twos(x *big.Float) uint64 {
+	if n, accuracy := x.Int64(); accuracy == big.Exact {
+		return uint64(n)
+	}
+	n, _ := x.Uint64()
+	return n
+}
+
+// intRange returns the least and the greatest integer of a dtype.
+func intRange(d DType) (least, most *big.Float) {
+	spare := 64 - 8*d.Size()
 	switch {
 	case d == Bool:
-		return 0, 1
+		return exact(false), exact(true)
 	case d[0] == 'u':
-		return 0, math.Ldexp(1, bits) - 1
+		return exact(0), exact(uint64(math.MaxUint64) >> spare)
 	}
-	return -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1) - 1
+	return exact(int64(math.MinInt64) >> spare), exact(int64(math.MaxInt64) >> spare)
 }
 
 // Sample implements Space.
@@ -133,39 +162,44 @@ func (s *Text) Sample(rng *rand.Rand) any {
 }
 
 // Sample implements Space.
-func (s *Tuple) Sample(rng *rand.Rand) any {
-	if size(s) > largest {
-		return nil
-	}
-	out := make([]any, len(s.Spaces))
-	for i, each := range s.Spaces {
-		out[i] = each.Sample(rng)
-	}
-	return out
-}
+func (s *Tuple) Sample(rng *rand.Rand) any { return sample(s, rng) }
 
 // Sample implements Space.
-func (s *Dict) Sample(rng *rand.Rand) any {
-	if size(s) > largest {
-		return nil
-	}
-	out := make(map[string]any, len(s.Spaces))
-	for _, key := range slices.Sorted(maps.Keys(s.Spaces)) { // so that the same random numbers draw the same
-		out[key] = s.Spaces[key].Sample(rng)
-	}
-	return out
-}
+func (s *Dict) Sample(rng *rand.Rand) any { return sample(s, rng) }
 
 // Sample implements Space.
-func (s *Sequence) Sample(rng *rand.Rand) any {
-	if size(s) > largest {
+func (s *Sequence) Sample(rng *rand.Rand) any { return sample(s, rng) }
+
+func sample(space Space, rng *rand.Rand) any {
+	if size(space) > largest {
 		return nil
 	}
-	out := make([]any, between(rng, s.MinLength, s.MaxLength))
-	for i := range out {
-		out[i] = s.Element.Sample(rng)
+	return draw(space, rng)
+}
+
+// draw draws a value of a space that is not too large as a whole.
+func draw(space Space, rng *rand.Rand) any {
+	switch s := space.(type) {
+	case *Tuple:
+		out := make([]any, len(s.Spaces))
+		for i, each := range s.Spaces {
+			out[i] = draw(each, rng)
+		}
+		return out
+	case *Dict:
+		out := make(map[string]any, len(s.Spaces))
+		for _, key := range slices.Sorted(maps.Keys(s.Spaces)) { // so that the same random numbers draw the same
+			out[key] = draw(s.Spaces[key], rng)
+		}
+		return out
+	case *Sequence:
+		out := make([]any, between(rng, s.MinLength, s.MaxLength))
+		for i := range out {
+			out[i] = draw(s.Element, rng)
+		}
+		return out
 	}
-	return out
+	return space.Sample(rng)
 }
 
 // between draws a length; what may be as long as the memory need not be.

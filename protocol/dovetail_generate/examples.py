@@ -460,6 +460,10 @@ def members() -> Iterator[tuple[spaces.Space, Any, bool]]:
         (spaces.Box([], -0.1, 0.1, "float64"), [0.1, -0.1, 0], [0.10000000000000002, -0.2]),
         (spaces.Box([], 16777217, 16777217), [16777216, 16777217, 16777216.0], [16777218]),
         (spaces.Box([], 0, 3.5e38), [1e30, infinity, 3.5e38], [-1, nan]),
+        (spaces.Box([], -1.7e308, 1.7e308, "float64"), [0], [infinity, -infinity]),
+        (spaces.Box([], 1.7e308, dtype="float64"), [1.7e308, infinity], [0]),
+        (spaces.Box([], infinity, dtype="float64"), [infinity], [1.7e308]),
+        (spaces.Box([], high=-infinity, dtype="float16"), [-infinity], [0]),
         (spaces.Box([], -infinity, 1e38), [-infinity, -3.5e38, 1e38], [infinity, 3.5e38, 2e38]),
         (spaces.Box([]), [0, 1.5, -infinity, infinity, large], [nan, [0], [], "0", True]),
         (
@@ -476,6 +480,10 @@ def members() -> Iterator[tuple[spaces.Space, Any, bool]]:
             [2**53, 0, np.array(2**53, np.int64)],
             [2**53 + 1, -1, np.array(2**53 + 1, np.int64)],
         ),
+        (spaces.Box([], -large, large - 1, "int64"), [-large, large - 1], [large]),
+        (spaces.Box([], 2**53 + 1, 2**53 + 1, "int64"), [2**53 + 1], [2**53, 2**53 + 2]),
+        (spaces.Box([], 2**64 - 1, dtype="uint64"), [2**64 - 1], [2**64 - 2]),
+        (spaces.Box([], dtype="uint8"), [0, 255], [-1, 256]),
         (
             spaces.Box([2], [0, large], 2**64 - 1, "uint64"),
             [[0, large], [2**64 - 1, 2**64 - 1], np.array([0, large], np.uint64)],

@@ -13,6 +13,7 @@ from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.legal import unmask
 from dovetail.protocol.messages import Spec
+from dovetail_generate import examples
 
 SPACES: list[spaces.Space] = [
     spaces.Discrete(3, -1),
@@ -32,6 +33,7 @@ SPACES: list[spaces.Space] = [
     spaces.Text(4, charset=""),
     spaces.Tuple([spaces.Discrete(2), spaces.Text(4)]),
     spaces.Dict({"board": spaces.Box([2, 3], 0, 2, "int8"), "phase": spaces.Discrete(2)}),
+    *{str(space): space for space, _, member in examples.members() if member}.values(),
 ]
 
 

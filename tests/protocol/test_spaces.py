@@ -23,6 +23,8 @@ def test_what_a_space_contains() -> None:
         assert space.contains(value) is member, (space, value)
         received = codec.decode(codec.encode(value))
         assert space.contains(received) is member, (space, received)
+        sent: Any = msgspec.convert(codec.decode(codec.encode(space)), s.Space)
+        assert sent.contains(received) is member, (sent, received)
 
 
 def test_what_only_python_has_counts_as_it_travels() -> None:

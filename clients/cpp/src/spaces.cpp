@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "coding.hpp"
 #include "utf8.hpp"
@@ -81,25 +82,7 @@ std::size_t size_of(const Shape& shape) {
     return size;
 }
 
-/// Appends the numbers of nested lists of a shape; returns false if they have another.
-bool flatten(const Value& value, const Shape& shape, std::size_t depth, std::vector<double>& out) {
-    if (depth == shape.size()) {
-        if (!value.is_number()) return false;
-        out.push_back(value.as_number());
-        return true;
-    }
-    if (!value.is_list() || value.as_list().size() != static_cast<std::size_t>(shape[depth])) return false;
-    return std::all_of(value.as_list().begin(), value.as_list().end(),
-                       [&](const Value& each) { return flatten(each, shape, depth + 1, out); });
-}
-
-/// The bound of each of `size` elements. Throws Error if there is not one for each.
-std::vector<double> bounds(const Value& bound, const Shape& shape, std::size_t size) {
-    if (bound.is_number()) return std::vector<double>(size, bound.as_number());
-    std::vector<double> out;
-    if (!flatten(bound, shape, 0, out)) throw Error("a Box whose bounds fit no array of its shape");
-    return out;
-}
+Value sample(const Space& space, Random& random);
 
 Value sample(const spaces::Discrete& space, Random& random) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(space.start) +
@@ -113,33 +96,6 @@ Value nested(const Shape& shape, std::size_t depth, Make& make) {
     List out;
     for (std::int64_t i = 0; i < shape[depth]; ++i) out.push_back(nested(shape, depth + 1, make));
     return out;
-}
-
-Value sample(const spaces::Box& space, Random& random) {
-    Dtype dtype;
-    if (!find_dtype(space.dtype, dtype)) throw Error("a Box of the unknown dtype " + utf8::line(space.dtype));
-    const std::size_t size = size_of(space.shape);
-    const std::vector<double> low = bounds(space.low, space.shape, size);
-    const std::vector<double> high = bounds(space.high, space.shape, size);
-    std::size_t i = 0;
-    auto make = [&]() -> Value {
-        const double least = low[i], most = high[i];
-        ++i;
-        if (!std::isfinite(least) || !std::isfinite(most))
-            throw Error("no value can be drawn from a Box without bounds");
-        if (dtype == Dtype::boolean) {
-            return least <= 0 && most >= 1 ? random.below(2) == 1 : most >= 1;
-        }
-        if (dtype == Dtype::float16 || dtype == Dtype::float32 || dtype == Dtype::float64) {
-            return least + random.unit() * (most - least);
-        }
-        const double first = std::ceil(least), last = std::floor(most);
-        if (!(first >= -9e15 && last <= 9e15 && first <= last))
-            throw Error("a Box that integers cannot be drawn from");
-        return static_cast<std::int64_t>(first) +
-               static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(last - first) + 1));
-    };
-    return nested(space.shape, 0, make);
 }
 
 Value sample(const spaces::MultiDiscrete& space, Random& random) {
@@ -171,7 +127,7 @@ Value sample(const spaces::Text& space, Random& random) {
 
 Value sample(const spaces::Tuple& space, Random& random) {
     List out;
-    for (const Space& each : space.spaces) out.push_back(each.sample(random));
+    for (const Space& each : space.spaces) out.push_back(sample(each, random));
     return out;
 }
 
@@ -182,13 +138,13 @@ Value sample(const spaces::Sequence& space, Random& random) {
     std::int64_t left =
         space.min_length + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(spread) + 1));
     List out;
-    for (; left > 0; --left) out.push_back(space.element->sample(random));
+    for (; left > 0; --left) out.push_back(sample(*space.element, random));
     return out;
 }
 
 Value sample(const spaces::Dict& space, Random& random) {
     Map out;
-    for (const auto& each : space.spaces) out[each.first] = each.second.sample(random);
+    for (const auto& each : space.spaces) out[each.first] = sample(each.second, random);
     return out;
 }
 
@@ -258,20 +214,22 @@ bool ordered(const Value& a, const Value& b) {
     return left ? ordered(whole, y) : ordered(x, whole);
 }
 
+/// The least and the greatest integer of a dtype.
+std::pair<Value, Value> range(Dtype dtype) {
+    const int spare = 64 - static_cast<int>(8 * size_of(dtype));
+    if (dtype == Dtype::boolean) return {0, 1};
+    const bool is_unsigned = dtype == Dtype::uint8 || dtype == Dtype::uint16 || dtype == Dtype::uint32 ||
+                             dtype == Dtype::uint64;
+    if (is_unsigned) return {0, UINT64_MAX >> spare};
+    return {-(INT64_MAX >> spare) - 1, INT64_MAX >> spare};
+}
+
 /// True if a dtype can hold an element of nested lists, or of a tensor of that dtype.
 bool holds(Dtype dtype, const Value& element) {
     if (element.is_bool() || dtype == Dtype::boolean) return element.is_bool() && dtype == Dtype::boolean;
     if (is_float(dtype)) return element.is_number();
-    if (!element.is_integer()) return false;
-    const int bits = static_cast<int>(8 * size_of(dtype));
-    const bool is_unsigned = dtype == Dtype::uint8 || dtype == Dtype::uint16 || dtype == Dtype::uint32 ||
-                             dtype == Dtype::uint64;
-    if (is_unsigned) {
-        const std::uint64_t most = bits == 64 ? UINT64_MAX : (std::uint64_t{1} << bits) - 1;
-        return ordered(std::int64_t{0}, element) && ordered(element, most);
-    }
-    const std::int64_t most = INT64_MAX >> (64 - bits);
-    return ordered(-most - 1, element) && ordered(element, most);
+    const auto [least, most] = range(dtype);
+    return element.is_integer() && ordered(least, element) && ordered(element, most);
 }
 
 /// A bound of each of `size` elements; false if it fits no array of the shape.
@@ -284,13 +242,66 @@ bool limits(const Value& bound, const Shape& shape, std::size_t size, List& out)
            std::all_of(out.begin(), out.end(), [](const Value& each) { return each.is_number(); });
 }
 
-bool contains(const spaces::Discrete& space, const Value& value) {
+double real(double low, double high, Random& random) {
+    const double share = random.unit();
+    if (low == high) return low;
+    if (std::isfinite(low) && std::isfinite(high))  // their difference can be infinite
+        return std::min(std::max(low * (1 - share) + high * share, low), high);
+    if (std::isfinite(low)) return low + share;
+    return std::isfinite(high) ? high - share : 2 * share - 1;
+}
+
+Value whole(Dtype dtype, const Value& low, const Value& high, Random& random) {
+    auto [first, last] = range(dtype);
+    const auto rounded = [](const Value& bound, double number) -> Value {
+        if (bound.is_integer()) return bound;
+        if (number < 0) return static_cast<std::int64_t>(number);
+        return static_cast<std::uint64_t>(number);
+    };
+    const bool within = ordered(low, last) && ordered(first, high);
+    if (within && ordered(first, low)) first = rounded(low, std::ceil(low.as_number()));
+    if (within && ordered(high, last)) last = rounded(high, std::floor(high.as_number()));
+    if (!within || !ordered(first, last)) throw Error("a Box without a number between its bounds");
+    const bool negative = !ordered(0, first);
+    const auto bits = [](const Value& each) {
+        return ordered(0, each) ? each.as_uint() : static_cast<std::uint64_t>(each.as_int());
+    };
+    const std::uint64_t more = bits(last) - bits(first) + 1;  // 0 if it is all of 64 bits
+    const std::uint64_t drawn = bits(first) + (more == 0 ? random() : random.below(more));
+    if (dtype == Dtype::boolean) return drawn == 1;
+    if (negative) return static_cast<std::int64_t>(drawn);
+    return drawn;
+}
+
+Value sample(const spaces::Box& space, Random& random) {
+    Dtype dtype;
+    List low, high;
+    if (!find_dtype(space.dtype, dtype)) throw Error("a Box of the unknown dtype " + utf8::line(space.dtype));
+    const std::size_t size = size_of(space.shape);
+    if (!limits(space.low, space.shape, size, low) || !limits(space.high, space.shape, size, high))
+        throw Error("a Box whose bounds fit no array of its shape");
+    std::size_t i = 0;
+    auto make = [&]() -> Value {
+        const Value &least = low[i], &most = high[i];
+        ++i;
+        if (is_float(dtype)) return real(least.as_number(), most.as_number(), random);
+        return whole(dtype, least, most, random);
+    };
+    return nested(space.shape, 0, make);
+}
+
+/// The characters of each text space in order; it may stand for each element of a sequence.
+using Known = std::map<const spaces::Text*, std::vector<std::string_view>>;
+
+bool contains(const Space& space, const Value& value, Known& known);
+
+bool contains(const spaces::Discrete& space, const Value& value, Known&) {
     return std::holds_alternative<std::int64_t>(value.held()) && value.as_int() >= space.start &&
            static_cast<std::uint64_t>(value.as_int()) - static_cast<std::uint64_t>(space.start) <
                static_cast<std::uint64_t>(space.n);
 }
 
-bool contains(const spaces::Box& space, const Value& value) {
+bool contains(const spaces::Box& space, const Value& value, Known&) {
     Dtype dtype;
     List all, low, high;
     if (!find_dtype(space.dtype, dtype)) return false;
@@ -312,17 +323,17 @@ bool contains(const spaces::Box& space, const Value& value) {
     return true;
 }
 
-bool contains(const spaces::MultiDiscrete& space, const Value& value) {
+bool contains(const spaces::MultiDiscrete& space, const Value& value, Known& known) {
     List all;
     if (!elements(value, {static_cast<std::int64_t>(space.nvec.size())}, 0, all)) return false;
     if (value.is_tensor() && (is_float(value.as_tensor().dtype()))) return false;
     for (std::size_t i = 0; i < all.size(); ++i) {
-        if (!contains(spaces::Discrete{space.nvec[i], 0}, all[i])) return false;
+        if (!contains(spaces::Discrete{space.nvec[i], 0}, all[i], known)) return false;
     }
     return !value.is_tensor() || value.as_tensor().dtype() != Dtype::boolean;
 }
 
-bool contains(const spaces::MultiBinary& space, const Value& value) {
+bool contains(const spaces::MultiBinary& space, const Value& value, Known&) {
     List all;
     return elements(value, space.shape, 0, all) && std::all_of(all.begin(), all.end(), [&](const Value& each) {
                if (each.is_bool()) return value.is_tensor();
@@ -330,40 +341,52 @@ bool contains(const spaces::MultiBinary& space, const Value& value) {
            });
 }
 
-bool contains(const spaces::Text& space, const Value& value) {
+bool contains(const spaces::Text& space, const Value& value, Known& known) {
     if (!value.is_text()) return false;
     const std::vector<std::string_view> all = utf8::characters(value.as_text());
     const auto length = static_cast<std::int64_t>(all.size());
     if (length < space.min_length || length > space.max_length) return false;
     if (!space.charset) return true;
-    const std::vector<std::string_view> known = utf8::characters(*space.charset);
+    std::vector<std::string_view>& charset = known[&space];
+    if (charset.empty()) {
+        charset = utf8::characters(*space.charset);
+        std::sort(charset.begin(), charset.end());
+    }
     return std::all_of(all.begin(), all.end(), [&](std::string_view each) {
-        return std::find(known.begin(), known.end(), each) != known.end();
+        return std::binary_search(charset.begin(), charset.end(), each);
     });
 }
 
-bool contains(const spaces::Tuple& space, const Value& value) {
+bool contains(const spaces::Tuple& space, const Value& value, Known& known) {
     if (!value.is_list() || value.as_list().size() != space.spaces.size()) return false;
     for (std::size_t i = 0; i < space.spaces.size(); ++i) {
-        if (!space.spaces[i].contains(value.as_list()[i])) return false;
+        if (!contains(space.spaces[i], value.as_list()[i], known)) return false;
     }
     return true;
 }
 
-bool contains(const spaces::Sequence& space, const Value& value) {
+bool contains(const spaces::Sequence& space, const Value& value, Known& known) {
     if (!value.is_list()) return false;
     const auto length = static_cast<std::int64_t>(value.as_list().size());
     return length >= space.min_length && length <= space.max_length &&
            std::all_of(value.as_list().begin(), value.as_list().end(),
-                       [&](const Value& each) { return space.element->contains(each); });
+                       [&](const Value& each) { return contains(*space.element, each, known); });
 }
 
-bool contains(const spaces::Dict& space, const Value& value) {
+bool contains(const spaces::Dict& space, const Value& value, Known& known) {
     if (!value.is_map() || value.as_map().size() != space.spaces.size()) return false;
     return std::all_of(space.spaces.begin(), space.spaces.end(), [&](const auto& each) {
         const Value* found = value.as_map().find(each.first);
-        return found != nullptr && each.second.contains(*found);
+        return found != nullptr && contains(each.second, *found, known);
     });
+}
+
+Value sample(const Space& space, Random& random) {
+    return std::visit([&](const auto& each) { return sample(each, random); }, space.held());
+}
+
+bool contains(const Space& space, const Value& value, Known& known) {
+    return std::visit([&](const auto& each) { return contains(each, value, known); }, space.held());
 }
 
 }  // namespace
@@ -378,11 +401,12 @@ Value Space::value() const {
 
 Value Space::sample(Random& random) const {
     if (weight(*this) > kLargest) throw Error("a space whose values are too large to be drawn");
-    return std::visit([&](const auto& space) { return dovetail::sample(space, random); }, held_);
+    return dovetail::sample(*this, random);
 }
 
 bool Space::contains(const Value& value) const {
-    return std::visit([&](const auto& space) { return dovetail::contains(space, value); }, held_);
+    Known known;
+    return dovetail::contains(*this, value, known);
 }
 
 namespace codec {

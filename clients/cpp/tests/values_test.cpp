@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
 #include <dovetail/dovetail.hpp>
 
@@ -65,7 +66,7 @@ TEST_CASE("what is drawn from a space is in it") {
         CHECK(within(drawn[6].as_map().at("phase"), 0, 1));
     }
     CHECK(Space::from(all.value()).value() == all.value());
-    CHECK_THROWS_AS(Space(spaces::Box{{2}}).sample(random), Error);
+    CHECK_THROWS_AS(Space(spaces::Box{{2}, Value(0.2), Value(0.8), "int8"}).sample(random), Error);
     const std::int64_t huge = std::int64_t{1} << 33;
     CHECK_THROWS_AS(Space(spaces::Box{{huge, huge}, Value(0), Value(1)}).sample(random), Error);
     CHECK_THROWS_AS(Space(spaces::MultiBinary{{huge, 0}}).sample(random), Error);
@@ -73,6 +74,29 @@ TEST_CASE("what is drawn from a space is in it") {
     const Space bits = spaces::Sequence{Space(spaces::Discrete{2}), 10'000, 10'000};
     CHECK_THROWS_AS(Space(spaces::Sequence{bits, 10'000, 10'000}).sample(random), Error);
     CHECK_THROWS_AS(Space(spaces::Tuple{std::vector<Space>(1000, bits)}).sample(random), Error);
+}
+
+TEST_CASE("the time to check and to draw grows with what is checked and drawn") {
+    std::string charset;
+    List letters;
+    for (int i = 0; i < 1 << 17; ++i) {
+        const char letter[] = {char(0xF0), char(0xA0 | i >> 12), char(0x80 | (i >> 6 & 63)), char(0x80 | (i & 63))};
+        charset.append(letter, 4);
+        letters.push_back(std::string(letter, 4));
+    }
+    const Space text = spaces::Text{INT64_MAX, 0, charset};
+    const auto begun = std::chrono::steady_clock::now();
+    CHECK(text.contains(charset));
+    CHECK(Space(spaces::Sequence{text, INT64_MAX}).contains(letters));
+    std::vector<Space> inside(1'000'000, spaces::Discrete{1});
+    for (int depth = 0; depth < 3000; ++depth) {
+        Space outside = spaces::Tuple{std::move(inside)};
+        inside.clear();
+        inside.push_back(std::move(outside));
+    }
+    Random random(1);
+    CHECK(inside.front().sample(random).is_list());
+    CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(10));
 }
 
 TEST_CASE("a space that the contract does not know is refused") {

@@ -1,5 +1,7 @@
 //! Spaces: what observations and actions can be, and values drawn from them.
 
+use std::collections::HashMap;
+
 use crate::error::ProtocolError;
 use crate::field::{reread, Field};
 pub use crate::generated::spaces::*;
@@ -22,16 +24,6 @@ impl Bound {
     pub fn value(&self) -> &Value {
         &self.0
     }
-
-    /// The bound of each of `count` elements in C order, if there are as many.
-    fn each(&self, count: usize) -> Option<Vec<f64>> {
-        if let Some(number) = self.0.as_f64() {
-            return Some(vec![number; count]);
-        }
-        let mut all = Vec::with_capacity(count);
-        numbers(&self.0, &mut all)?;
-        (all.len() == count).then_some(all)
-    }
 }
 
 impl Default for Bound {
@@ -43,7 +35,7 @@ impl Default for Bound {
 impl Field for Bound {
     fn read(reader: &mut Reader<'_>) -> Result<Self, ProtocolError> {
         let value = Value::read(reader)?;
-        if numbers(&value, &mut Vec::new()).is_none() {
+        if !numeric(&value) {
             return Err(ProtocolError::invalid(
                 "a bound must be a number or nested arrays of numbers",
             ));
@@ -55,18 +47,11 @@ impl Field for Bound {
     }
 }
 
-/// Appends the numbers of nested arrays; nothing if there is anything else in them.
-fn numbers(value: &Value, out: &mut Vec<f64>) -> Option<()> {
+/// True for a number, and for nested arrays of them.
+fn numeric(value: &Value) -> bool {
     match value {
-        Value::Array(values) => values.iter().try_for_each(|each| numbers(each, out)),
-        Value::Bool(bit) => {
-            out.push(f64::from(u8::from(*bit)));
-            Some(())
-        }
-        number => {
-            out.push(number.as_f64()?);
-            Some(())
-        }
+        Value::Array(values) => values.iter().all(numeric),
+        other => matches!(other, Value::Bool(_)) || other.as_f64().is_some(),
     }
 }
 
@@ -117,8 +102,8 @@ impl Space {
 
     /// A value of this space drawn at random, for agents that may do anything.
     ///
-    /// Unbounded numbers are drawn from -1 to 1 beyond the bound that they have.  A value
-    /// too large for any message becomes nil.
+    /// Unbounded floats are drawn from -1 to 1 beyond the bound that they have.  A value too
+    /// large for any message becomes nil, and so does a [`Box`] with no number between bounds.
     pub fn sample(&self, random: &mut Random) -> Value {
         if self.size() > LARGEST {
             return Value::Nil;
@@ -200,6 +185,10 @@ impl Space {
 impl Space {
     /// True if this space has a value, as it travels (SPEC.md, S8.1).
     pub fn contains(&self, value: &Value) -> bool {
+        self.has(value, &mut Charsets::new())
+    }
+
+    fn has(&self, value: &Value, sorted: &mut Charsets) -> bool {
         match self {
             Space::Discrete(space) => value.as_i64().is_some_and(|number| {
                 let above = i128::from(number) - i128::from(space.start);
@@ -228,30 +217,39 @@ impl Space {
             }
             Space::Text(space) => value.as_str().is_some_and(|text| {
                 let length = text.chars().count() as u64;
-                let known = |each: char| match &space.charset {
-                    Some(set) => set.contains(each),
-                    None => true,
-                };
+                let charset = space.charset.as_ref().map(|charset| {
+                    let own = sorted.entry(std::ptr::from_ref(space)).or_default();
+                    if own.is_empty() {
+                        own.extend(charset.chars());
+                        own.sort_unstable();
+                    }
+                    &*own
+                });
+                let known = |each| charset.is_none_or(|all| all.binary_search(&each).is_ok());
                 space.min_length <= length && length <= space.max_length && text.chars().all(known)
             }),
             Space::Tuple(space) => value.as_array().is_some_and(|all| {
                 let both = || space.spaces.iter().zip(all);
-                all.len() == space.spaces.len() && both().all(|(space, each)| space.contains(each))
+                all.len() == space.spaces.len()
+                    && both().all(|(space, each)| space.has(each, sorted))
             }),
             Space::Sequence(space) => value.as_array().is_some_and(|all| {
                 let length = all.len() as u64;
                 let fits = space.min_length <= length && length <= space.max_length;
-                fits && all.iter().all(|each| space.element.contains(each))
+                fits && all.iter().all(|each| space.element.has(each, sorted))
             }),
             Space::Dict(space) => value.as_map().is_some_and(|map| {
                 let has = |(key, each): (&String, &Space)| {
-                    map.get(key).is_some_and(|value| each.contains(value))
+                    map.get(key).is_some_and(|value| each.has(value, sorted))
                 };
-                map.len() == space.spaces.len() && space.spaces.iter().all(|(k, s)| has((k, s)))
+                map.len() == space.spaces.len() && space.spaces.iter().all(has)
             }),
         }
     }
 }
+
+/// The characters of each text space in order; it may stand for each element of a sequence.
+type Charsets = HashMap<*const Text, Vec<char>>;
 
 /// The elements of a tensor or of nested arrays, if they have the shape.
 fn elements(value: &Value, shape: &[usize]) -> Option<Vec<Value>> {
@@ -332,7 +330,51 @@ fn integer(value: &Value) -> Option<i128> {
     }
 }
 
+/// The least and the greatest integer of a dtype between two bounds; nothing if one is NaN.
+fn whole(dtype: Dtype, low: &Value, high: &Value) -> Option<(i128, i128)> {
+    let (least, most) = integers(dtype)?;
+    // A float that no i128 holds becomes the nearest that it does.
+    let bound = |value: &Value, round: fn(f64) -> f64| match value {
+        Value::Float(x) => (!x.is_nan()).then(|| round(*x) as i128),
+        other => integer(other),
+    };
+    Some((
+        bound(low, f64::ceil)?.max(least),
+        bound(high, f64::floor)?.min(most),
+    ))
+}
+
+/// A number between two bounds, drawn at random; nothing if there is none.
+fn between(dtype: Dtype, low: &Value, high: &Value, random: &mut Random) -> Option<Value> {
+    if integers(dtype).is_none() {
+        let (low, high, share) = (low.as_f64()?, high.as_f64()?, random.uniform());
+        return Some(Value::Float(match (low.is_finite(), high.is_finite()) {
+            _ if low == high => low,
+            // Their difference can be infinite.
+            (true, true) => (low * (1.0 - share) + high * share).max(low).min(high),
+            (true, false) => low + share,
+            (false, true) => high - share,
+            (false, false) => 2.0 * share - 1.0,
+        }));
+    }
+    let (least, most) = whole(dtype, low, high).filter(|(least, most)| least <= most)?;
+    let more = (most - least + 1).min(u64::MAX.into()) as u64;
+    let drawn = least + i128::from(random.below(more));
+    Some(match dtype {
+        Dtype::Bool => Value::Bool(drawn == 1),
+        _ => i64::try_from(drawn).map_or(Value::Large(drawn as u64), Value::Int),
+    })
+}
+
 impl Box {
+    /// The bound of each of `count` elements in C order; nothing if it fits no array of the shape.
+    fn bounds(&self, bound: &Bound, count: usize) -> Option<Vec<Value>> {
+        if bound.0.as_f64().is_some() {
+            return Some(vec![bound.0.clone(); count]);
+        }
+        elements(&bound.0, &self.shape).filter(|all| all.iter().all(|x| x.as_f64().is_some()))
+    }
+
     fn contains(&self, value: &Value) -> bool {
         let Some(dtype) = Dtype::from_name(&self.dtype) else {
             return false;
@@ -346,73 +388,38 @@ impl Box {
         let Some(all) = elements(value, &self.shape) else {
             return false;
         };
-        let bounds = |bound: &Bound| {
-            if bound.0.as_f64().is_some() {
-                return Some(vec![bound.0.clone(); all.len()]);
-            }
-            let found = elements(&bound.0, &self.shape)?;
-            found
-                .iter()
-                .all(|each| each.as_f64().is_some())
-                .then_some(found)
-        };
+        let bounds = |bound| self.bounds(bound, all.len());
         let (Some(low), Some(high)) = (bounds(&self.low), bounds(&self.high)) else {
             return false;
         };
         all.iter()
             .zip(low.iter().zip(&high))
             .all(|(each, (low, high))| {
-                let Some((least, most)) = integers(dtype) else {
+                if integers(dtype).is_none() {
                     let round = |value: &Value| value.as_f64().map(|x| nearest(x, dtype));
                     return matches!((round(low), round(each), round(high)),
                     (Some(low), Some(x), Some(high)) if low <= x && x <= high);
-                };
-                let Some(number) = integer(each) else {
-                    return false;
-                };
-                if matches!(each, Value::Bool(_)) != (dtype == Dtype::Bool) {
-                    return false;
                 }
-                // A float that no i128 holds becomes the nearest that it does, and NaN bounds nothing.
-                let above = match low {
-                    Value::Float(x) => !x.is_nan() && number >= x.ceil() as i128,
-                    other => integer(other).is_some_and(|x| number >= x),
+                let (Some(number), Some((least, most))) = (integer(each), whole(dtype, low, high))
+                else {
+                    return false;
                 };
-                let below = match high {
-                    Value::Float(x) => !x.is_nan() && number <= x.floor() as i128,
-                    other => integer(other).is_some_and(|x| number <= x),
-                };
-                least <= number && number <= most && above && below
+                let fits = matches!(each, Value::Bool(_)) == (dtype == Dtype::Bool);
+                fits && least <= number && number <= most
             })
     }
 
     fn draw(&self, random: &mut Random) -> Value {
         let dtype = Dtype::from_name(&self.dtype).unwrap_or(Dtype::Float32);
-        let count = self.shape.iter().product();
-        let (Some(low), Some(high)) = (self.low.each(count), self.high.each(count)) else {
+        let bounds = |bound| self.bounds(bound, self.shape.iter().product());
+        let (Some(low), Some(high)) = (bounds(&self.low), bounds(&self.high)) else {
             return Value::Nil;
         };
-        let mut draw = |low: f64, high: f64| {
-            let (low, high) = match (low.is_finite(), high.is_finite()) {
-                (true, true) => (low, high),
-                (true, false) => (low, low + 1.0),
-                (false, true) => (high - 1.0, high),
-                (false, false) => (-1.0, 1.0),
-            };
-            let Some((least, most)) = integers(dtype) else {
-                return Value::Float(low + (high - low) * random.uniform());
-            };
-            let low = (low.ceil() as i128).clamp(least, most);
-            let high = (high.floor() as i128).clamp(low, most);
-            let more = (high - low).saturating_add(1).min(u64::MAX.into()) as u64;
-            let drawn = low + i128::from(random.below(more));
-            match dtype {
-                Dtype::Bool => Value::Bool(drawn == 1),
-                _ => i64::try_from(drawn).map_or(Value::Large(drawn as u64), Value::Int),
-            }
-        };
-        let drawn = low.iter().zip(&high).map(|(l, h)| draw(*l, *h)).collect();
-        nest(&self.shape, drawn)
+        let both = low.iter().zip(&high);
+        let drawn: Option<Vec<Value>> = both
+            .map(|(low, high)| between(dtype, low, high, random))
+            .collect();
+        drawn.map_or(Value::Nil, |all| nest(&self.shape, &mut all.into_iter()))
     }
 }
 
@@ -449,18 +456,11 @@ fn integers(dtype: Dtype) -> Option<(i128, i128)> {
 }
 
 /// Nested arrays of a shape; a bare value if the shape is empty.
-fn nest(shape: &[usize], mut values: Vec<Value>) -> Value {
-    for length in shape.iter().skip(1).rev() {
-        if *length == 0 {
-            return Value::Array(Vec::new());
-        }
-        let rows = values.chunks(*length).map(|row| Value::Array(row.to_vec()));
-        values = rows.collect();
-    }
-    match shape {
-        [] => values.pop().unwrap_or_default(),
-        _ => Value::Array(values),
-    }
+fn nest(shape: &[usize], values: &mut std::vec::IntoIter<Value>) -> Value {
+    let Some((length, inner)) = shape.split_first() else {
+        return values.next().unwrap_or_default();
+    };
+    Value::Array((0..*length).map(|_| nest(inner, values)).collect())
 }
 
 #[cfg(test)]
@@ -510,7 +510,7 @@ mod tests {
             each(value, 2, |n| within(n, 0, 1))
         });
         let free = Space::array(&[2], f64::NEG_INFINITY, f64::INFINITY, Dtype::Uint8);
-        all(&free, |value| each(value, 2, |n| within(n, 0, 1)));
+        all(&free, |value| each(value, 2, |n| within(n, 0, 255)));
         let high = Space::array(&[], 1u64 << 63, u64::MAX, Dtype::Uint64);
         all(&high, |value| value.as_u64() >= Some(1 << 63));
         let any = Space::array(&[], i64::MIN, i64::MAX, Dtype::Int64);
@@ -562,6 +562,29 @@ mod tests {
         all(&dict, |value| {
             value.as_map().unwrap().len() == 1 && within(value.get("x").unwrap(), 0, 3)
         });
+    }
+
+    #[test]
+    fn the_time_to_check_a_text_does_not_grow_with_its_charset() {
+        let charset: String = ('\u{20000}'..='\u{8ffff}').collect();
+        let text = Space::Text(Text {
+            max_length: u64::MAX,
+            charset: Some(charset.clone()),
+            ..Text::default()
+        });
+        let letters: Vec<Value> = charset
+            .chars()
+            .map(|each| each.to_string().into())
+            .collect();
+        let begun = std::time::Instant::now();
+        assert!(text.contains(&charset.into()));
+        let sequence = Space::Sequence(Sequence {
+            element: std::boxed::Box::new(text),
+            max_length: u64::MAX,
+            ..Sequence::default()
+        });
+        assert!(sequence.contains(&letters.into()));
+        assert!(begun.elapsed().as_secs() < 10);
     }
 
     #[test]

@@ -183,10 +183,13 @@ fn what_a_space_contains() {
     };
     let members = all["members"].as_array().unwrap();
     assert!(members.len() > 200);
+    let mut random = dovetail::Random::new(1);
     for vector in members {
         let value = |key| Value::decode(&unhex(text(vector, key)).unwrap()).unwrap();
         let space = dovetail::Space::from_value(&value("space_hex")).unwrap();
         let found = space.contains(&value("value_hex"));
         assert_eq!(vector["member"].as_bool(), Some(found), "{vector}");
+        let drawn = space.sample(&mut random);
+        assert!(!found || space.contains(&drawn), "{drawn:?} of {vector}");
     }
 }

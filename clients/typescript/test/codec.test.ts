@@ -9,6 +9,7 @@ import {
   Random,
   Tensor,
   box,
+  contains,
   decode,
   derive,
   dict,
@@ -169,6 +170,15 @@ test("values that fit into no message are not drawn", () => {
   ];
   for (const space of spaces) assert.throws(() => sample(space, new Random(1)), DovetailError);
   assert.ok((sample(textSpace(2 ** 50, 3), new Random(1)) as string).length <= 102);
+});
+
+test("the time to check a text does not grow with its charset", () => {
+  const letters = Array.from({ length: 1 << 17 }, (_, i) => String.fromCodePoint(0x20000 + i));
+  const element = textSpace(2 ** 50, 0, letters.join(""));
+  const begun = performance.now();
+  assert.ok(contains(element, letters.join("")));
+  assert.ok(contains(sequence(element, 2 ** 50), letters));
+  assert.ok(performance.now() - begun < 10_000);
 });
 
 test("what is sampled is in the space", () => {

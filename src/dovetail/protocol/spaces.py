@@ -24,7 +24,7 @@ INTEGERS = 1 << 63
 """Integers of a space are at least ``-INTEGERS`` and less than ``INTEGERS``, to fit 64 bits."""
 
 Shape = list[Annotated[int, Meta(ge=0)]]
-Bound = float | list[Any]
+Bound = int | float | list[Any]
 
 
 class _Space(Struct, tag_field="space", tag=True, omit_defaults=True, frozen=True, dict=True):

@@ -31,7 +31,8 @@ public:
     static Space from(const Value& value);
     /// The map that the space is on the wire; fields with default values are left out.
     Value value() const;
-    /// A value of the space, drawn at random. Throws Error for a Box whose numbers have no bounds.
+    /// A value of the space, drawn at random; floats are within 1 of the only bound that they have, or of 0.
+    /// Throws Error if the space contains nothing, or its values are too large for a message.
     Value sample(Random& random) const;
     /// True if the space contains a value as sent on the wire (SPEC.md, S8.1).
     bool contains(const Value& value) const;

@@ -139,9 +139,12 @@ export const legal: Reader<Legal> = () => {
 };
 
 /** A bound of a `Box`: one number, or nested arrays with one for each element. */
-export type Bound = number | readonly Bound[];
+export type Bound = Int | readonly Bound[];
 
-export const bound: Reader<Bound> = () => (d.isArray() ? bounds() : number());
+export const bound: Reader<Bound> = () => {
+  if (d.isArray()) return bounds();
+  return d.isInteger() ? d.readInt() : number();
+};
 const bounds = array(bound);
 
 /**

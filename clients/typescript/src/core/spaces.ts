@@ -61,7 +61,7 @@ const SPREAD = 99;
 
 /**
  * Return a random value of a space; floats of a `Box` without a bound are within 1000 of the other, or of 0.
- * @throws DovetailError: its values are too large
+ * @throws DovetailError: its values are too large, or a `Box` has none
  */
 export function sample(space: Space, random: Random): unknown {
   if (size(space) > LARGEST) throw new DovetailError(`values of over ${LARGEST} elements cannot be drawn`);
@@ -131,42 +131,48 @@ function lengthOf(space: m.Text | m.Sequence, random: Random): number {
 function sampleBox({ shape, dtype, low, high }: m.Box, random: Random): Tensor {
   const name = dtype as Dtype;
   const data = new DTYPES[name].array(shape.reduce((product, side) => product * side, 1));
-  const [least, greatest] = [spread(low), spread(high)];
-  const whole = !name.startsWith("float");
+  const [least, most] = [limits(low, shape), limits(high, shape)];
+  if (!least || !most)
+    throw new DovetailError("a Box whose bounds fit no array of its shape contains nothing");
   const wide = data instanceof BigInt64Array || data instanceof BigUint64Array;
-  const [bottom, top] = range(name);
   for (let i = 0; i < data.length; i++) {
-    const lower = Math.max(least(i) ?? -Infinity, bottom);
-    const upper = Math.min(greatest(i) ?? Infinity, top);
-    const from = lower > -Infinity ? lower : (upper < Infinity ? upper : 0) - 1000;
-    const to = upper < Infinity ? upper : (lower > -Infinity ? lower : 0) + 1000;
-    const share = random.next();
-    // Of whole numbers each is as likely; a difference of floats could be beyond them.
-    const value = whole
-      ? Math.ceil(from) + Math.floor(share * (Math.floor(to) - Math.ceil(from) + 1))
-      : from * (1 - share) + to * share;
-    (data as { [i: number]: number | bigint })[i] = wide ? BigInt(value) : value;
+    const value = name.startsWith("float")
+      ? sampleReal(Number(least(i)), Number(most(i)), random)
+      : sampleWhole(least(i), most(i), name, random);
+    (data as { [i: number]: number | bigint })[i] = wide ? value : Number(value);
   }
   return new Tensor(name, shape, data);
 }
 
-/** Return a bound by the number of the element. */
-function spread(bound: Bound): (i: number) => number | undefined {
-  if (typeof bound === "number") return () => bound;
-  const each = (bound as readonly unknown[]).flat(Infinity) as number[];
-  return (i) => each[i];
+function sampleReal(low: number, high: number, random: Random): number {
+  const from = low > -Infinity ? low : (high < Infinity ? high : 0) - 1000;
+  const to = high < Infinity ? high : (low > -Infinity ? low : 0) + 1000;
+  const share = random.next();
+  // A difference of floats could be beyond them.
+  return low === high ? low : Math.min(Math.max(from * (1 - share) + to * share, from), to);
 }
 
-/** Return the least and the greatest element of a dtype. */
-function range(dtype: Dtype): [number, number] {
-  if (dtype === "bool") return [0, 1];
-  if (dtype.startsWith("float")) return [-Infinity, Infinity];
-  const values = 2 ** (8 * DTYPES[dtype].size);
-  return dtype.startsWith("u") ? [0, values - 1] : [-values / 2, values / 2 - 1];
+function sampleWhole(low: Int, high: Int, dtype: Dtype, random: Random): bigint {
+  const [bottom, top] = exactRange(dtype);
+  // Of a number and a bigint JavaScript compares the exact values.
+  const possible = low <= top && high >= bottom;
+  const first = possible && low > bottom ? BigInt(typeof low === "number" ? Math.ceil(low) : low) : bottom;
+  const last = possible && high < top ? BigInt(typeof high === "number" ? Math.floor(high) : high) : top;
+  if (!possible || first > last)
+    throw new DovetailError("a Box without a number between its bounds contains nothing");
+  const bits = (BigInt(random.bits()) << 32n) | BigInt(random.bits());
+  return first + ((bits * (last - first + 1n)) >> 64n);
 }
 
 /** Return whether a space has a value, as it travels (SPEC.md, S8.1); a whole float passes for an integer. */
 export function contains(space: Space, value: unknown): boolean {
+  return has(space, value, new Map());
+}
+
+/** The characters of each text space, which may stand for each element of a sequence. */
+type Charsets = Map<m.Text, Set<string>>;
+
+function has(space: Space, value: unknown, charsets: Charsets): boolean {
   switch (space.space) {
     case "Discrete": {
       const n = integer(value);
@@ -189,20 +195,23 @@ export function contains(space: Space, value: unknown): boolean {
     case "Text": {
       if (typeof value !== "string") return false;
       const characters = [...value];
-      const known = space.charset === null ? null : new Set(space.charset);
-      return within(characters.length, space) && characters.every((each) => known?.has(each) ?? true);
+      if (!within(characters.length, space)) return false;
+      if (space.charset === null) return true;
+      const known = charsets.get(space) ?? new Set(space.charset);
+      charsets.set(space, known);
+      return characters.every((each) => known.has(each));
     }
     case "Tuple":
       return (
         Array.isArray(value) &&
         value.length === space.spaces.length &&
-        space.spaces.every((each, i) => contains(each, value[i]))
+        space.spaces.every((each, i) => has(each, value[i], charsets))
       );
     case "Sequence":
       return (
         Array.isArray(value) &&
         within(value.length, space) &&
-        value.every((each) => contains(space.element, each))
+        value.every((each) => has(space.element, each, charsets))
       );
     case "Dict": {
       if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
@@ -211,7 +220,8 @@ export function contains(space: Space, value: unknown): boolean {
       return (
         entries.length === Object.keys(space.spaces).length &&
         entries.every(
-          ([key, each]) => Object.hasOwn(space.spaces, key) && contains(space.spaces[key as string], each),
+          ([key, each]) =>
+            Object.hasOwn(space.spaces, key) && has(space.spaces[key as string], each, charsets),
         )
       );
     }
@@ -251,8 +261,9 @@ function flatten(value: unknown, shape: readonly number[]): unknown[] | undefine
 function boxContains({ shape, dtype, low, high }: m.Box, value: unknown): boolean {
   if (!isDtype(dtype) || (value instanceof Tensor && value.dtype !== dtype)) return false;
   const all = elements(value, shape);
+  if (all === undefined) return false;
   const [least, most] = [limits(low, shape), limits(high, shape)];
-  if (all === undefined || least === undefined || most === undefined) return false;
+  if (least === undefined || most === undefined) return false;
   const real = dtype.startsWith("float");
   const [bottom, top] = real ? [0, 0] : exactRange(dtype);
   return all.every((each, i) => {

@@ -102,24 +102,21 @@ def _draw(space: Space, rng: random.Random) -> Any:
 
 def _box(space: Box, rng: random.Random) -> Any:
     dtype = np.dtype(space.dtype)
-    low = np.broadcast_to(np.asarray(space.low), space.shape).reshape(-1).tolist()
-    high = np.broadcast_to(np.asarray(space.high), space.shape).reshape(-1).tolist()
+    low, high = (
+        np.broadcast_to(np.asarray(each, object), space.shape).reshape(-1).tolist()
+        for each in (space.low, space.high)
+    )
     draw = _real if dtype.kind == "f" else _whole
     values = [draw(a, b, dtype, rng) for a, b in zip(low, high, strict=True)]
-    array = np.array(values, dtype).reshape(space.shape)
-    if dtype.kind != "f":
-        return array
-    # Rounding to a narrow dtype may step over a bound; one step back is inside again.
-    array = np.where(
-        array > np.asarray(space.high), np.nextafter(array, dtype.type(-np.inf)), array
-    )
-    array = np.where(array < np.asarray(space.low), np.nextafter(array, dtype.type(np.inf)), array)
-    return array.astype(dtype)
+    with np.errstate(over="ignore"):  # a bound can round to infinity, which is then a member
+        return np.array(values, dtype).reshape(space.shape)
 
 
 def _real(low: float, high: float, dtype: np.dtype[Any], rng: random.Random) -> float:
     if math.isinf(low):
-        return rng.gauss(0, 1) if math.isinf(high) else high - rng.expovariate(1)
+        if math.isinf(high):
+            return rng.gauss(0, 1) if low < high else low
+        return high - rng.expovariate(1)
     if math.isinf(high):
         return low + rng.expovariate(1)
     return rng.uniform(low, high) if high - low < math.inf else 2 * rng.uniform(low / 2, high / 2)

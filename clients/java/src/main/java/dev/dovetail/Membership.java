@@ -3,14 +3,17 @@ package dev.dovetail;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 
 /** True if a space has a value (SPEC.md, S8.1). */
 final class Membership {
-    private Membership() {}
+    /** The characters of each text space in order; it may stand for each element of a sequence. */
+    private final Map<Space.Text, int[]> charsets = new IdentityHashMap<>();
 
-    static boolean contains(Space space, Object value) {
+    boolean contains(Space space, Object value) {
         if (space instanceof Space.Discrete discrete) {
             return value instanceof Long n
                     && n >= discrete.start()
@@ -72,19 +75,23 @@ final class Membership {
         return element instanceof Number number && (number.doubleValue() == 0 || number.doubleValue() == 1);
     }
 
-    private static boolean text(Space.Text space, String text) {
+    private boolean text(Space.Text space, String text) {
         long length = text.codePointCount(0, text.length());
-        String charset = space.charset();
-        return length >= space.minLength()
-                && length <= space.maxLength()
-                && (charset == null || text.codePoints().allMatch(each -> charset.indexOf(each) >= 0));
+        if (length < space.minLength() || length > space.maxLength()) {
+            return false;
+        }
+        if (space.charset() == null) {
+            return true;
+        }
+        int[] charset = charsets.computeIfAbsent(space, each -> each.charset().codePoints().sorted().toArray());
+        return text.codePoints().allMatch(each -> Arrays.binarySearch(charset, each) >= 0);
     }
 
     /** Returns the elements of a tensor or of nested lists; null if they do not have the shape. */
     private static List<Object> elements(Object value, long[] shape) {
         List<Object> all = new ArrayList<>();
         if (value instanceof Tensor tensor) {
-            if (!java.util.Arrays.equals(tensor.shape(), shape)) {
+            if (!Arrays.equals(tensor.shape(), shape)) {
                 return null;
             }
             for (int i = 0; i < tensor.size(); i++) {
@@ -130,7 +137,8 @@ final class Membership {
         return true;
     }
 
-    private static List<Object> bounds(Object bound, long[] shape, int count) {
+    /** Returns the bound of each of {@code count} elements; null if it fits no array of the shape. */
+    static List<Object> bounds(Object bound, long[] shape, int count) {
         if (bound instanceof Number) {
             return java.util.Collections.nCopies(count, bound);
         }
@@ -151,10 +159,19 @@ final class Membership {
         if (element instanceof Double || element instanceof Float) {
             return false;
         }
-        boolean signed = type.dtype().startsWith("i");
-        int bits = 8 * type.bytes() - (signed ? 1 : 0);
         BigInteger number = exact(element).toBigInteger();
-        return signed ? number.bitLength() <= bits : number.signum() >= 0 && number.bitLength() <= bits;
+        return number.compareTo(least(type)) >= 0 && number.compareTo(most(type)) <= 0;
+    }
+
+    /** Returns the least integer of a type. */
+    static BigInteger least(Tensor.Type type) {
+        return type.dtype().startsWith("i") ? most(type).not() : BigInteger.ZERO;
+    }
+
+    /** Returns the greatest integer of a type. */
+    static BigInteger most(Tensor.Type type) {
+        int bits = type == Tensor.Type.BOOL ? 1 : 8 * type.bytes() - (type.dtype().startsWith("i") ? 1 : 0);
+        return BigInteger.ONE.shiftLeft(bits).subtract(BigInteger.ONE);
     }
 
     /** True if a <= b: of floats rounded to the type, of integers exactly. */
@@ -177,7 +194,7 @@ final class Membership {
         return value instanceof Boolean truth ? (truth ? 1 : 0) : ((Number) value).doubleValue();
     }
 
-    private static BigDecimal exact(Object value) {
+    static BigDecimal exact(Object value) {
         if (value instanceof Boolean truth) {
             return truth ? BigDecimal.ONE : BigDecimal.ZERO;
         } else if (value instanceof BigInteger large) {

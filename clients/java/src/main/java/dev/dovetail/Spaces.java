@@ -1,7 +1,10 @@
 package dev.dovetail;
 
+import java.math.BigInteger;
+import java.math.RoundingMode;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -67,7 +70,7 @@ public final class Spaces {
         if (space instanceof Space.Discrete discrete) {
             return discrete.start() + random.nextLong(discrete.n());
         } else if (space instanceof Space.Box box) {
-            return new BoxSampler(box, random).sample();
+            return box(box, random);
         } else if (space instanceof Space.MultiDiscrete discrete) {
             List<Object> values = new ArrayList<>();
             for (long each : discrete.nvec()) {
@@ -99,7 +102,7 @@ public final class Spaces {
      * @return whether it is one of the space's
      */
     public static boolean contains(Space space, Object value) {
-        return Membership.contains(space, value);
+        return new Membership().contains(space, value);
     }
 
     /** Draws a length, not much above the least. */
@@ -135,63 +138,55 @@ public final class Spaces {
         return list;
     }
 
-    /** Draws the elements of a Box, each between its bounds. */
-    private static final class BoxSampler {
-        private final Space.Box box;
-        private final RandomGenerator random;
-        private final Tensor.Type type;
-        private final List<Double> low = new ArrayList<>();
-        private final List<Double> high = new ArrayList<>();
-        private int place;
-
-        BoxSampler(Space.Box box, RandomGenerator random) {
-            this.box = box;
-            this.random = random;
-            type = Tensor.Type.of(box.dtype());
-            if (type == null) {
-                throw new DovetailException("a Box of the unknown dtype '" + box.dtype() + "' contains nothing");
-            }
-            bound(box.low(), 0, low);
-            bound(box.high(), 0, high);
+    private static Object box(Space.Box box, RandomGenerator random) {
+        Tensor.Type type = Tensor.Type.of(box.dtype());
+        if (type == null) {
+            throw new DovetailException("a Box of the unknown dtype '" + box.dtype() + "' contains nothing");
         }
-
-        /** Flattens a bound; a number is the bound of everything below it. */
-        private void bound(Object bound, int dimension, List<Double> into) {
-            long[] shape = box.shape();
-            if (dimension == shape.length && bound instanceof Number number) {
-                into.add(number.doubleValue());
-            } else if (dimension < shape.length
-                    && (bound instanceof Number || bound instanceof List<?> list && list.size() == shape[dimension])) {
-                for (int i = 0; i < shape[dimension]; i++) {
-                    bound(bound instanceof List<?> list ? list.get(i) : bound, dimension + 1, into);
-                }
-            } else {
-                throw new DovetailException("a Box whose bounds do not fit its shape contains nothing");
-            }
+        int count = (int) Arrays.stream(box.shape()).reduce(1, (a, b) -> a * b);
+        List<Object> low = Membership.bounds(box.low(), box.shape(), count);
+        List<Object> high = Membership.bounds(box.high(), box.shape(), count);
+        if (low == null || high == null) {
+            throw new DovetailException("a Box whose bounds do not fit its shape contains nothing");
         }
+        Iterator<Object> least = low.iterator();
+        Iterator<Object> most = high.iterator();
+        return nested(box.shape(), 0, () -> type.isFloat()
+                ? real(((Number) least.next()).doubleValue(), ((Number) most.next()).doubleValue(), random)
+                : whole(type, least.next(), most.next(), random));
+    }
 
-        Object sample() {
-            return nested(box.shape(), 0, this::element);
-        }
+    private static double real(double low, double high, RandomGenerator random) {
+        double from = Math.max(low, Math.min(-1e6, high - 1)); // nothing is drawn between infinite bounds
+        double to = Math.min(high, Math.max(1e6, low + 1));
+        double share = random.nextDouble();
+        // The difference of the two can be infinite.
+        return low == high ? low : Math.min(Math.max(from * (1 - share) + to * share, from), to);
+    }
 
-        private Object element() {
-            double least = low.get(place);
-            double most = high.get(place++);
-            double from = Math.max(least, Math.min(-1e6, most - 1)); // nothing is drawn between infinite bounds
-            double to = Math.min(most, Math.max(1e6, least + 1));
-            if (type.isFloat()) {
-                return from + (to - from) * random.nextDouble();
-            }
-            boolean signed = type.dtype().startsWith("i");
-            double smallest = signed ? -Math.scalb(1.0, 8 * type.bytes() - 1) : 0;
-            double largest = type == Tensor.Type.BOOL ? 1 : Math.scalb(1.0, 8 * type.bytes() - (signed ? 1 : 0)) - 1;
-            double lowest = Math.ceil(Math.max(from, smallest));
-            double highest = Math.floor(Math.min(to, largest));
-            if (highest < lowest) {
-                throw new DovetailException("a Box without a number between its bounds contains nothing");
-            }
-            long value = (long) lowest + random.nextLong((long) (highest - lowest) + 1);
-            return type == Tensor.Type.BOOL ? (Object) (value != 0) : (Object) value;
+    private static Object whole(Tensor.Type type, Object low, Object high, RandomGenerator random) {
+        BigInteger first = Membership.least(type).max(rounded(low, RoundingMode.CEILING));
+        BigInteger last = Membership.most(type).min(rounded(high, RoundingMode.FLOOR));
+        if (last.compareTo(first) < 0) {
+            throw new DovetailException("a Box without a number between its bounds contains nothing");
         }
+        byte[] bits = new byte[16];
+        random.nextBytes(bits);
+        BigInteger value = new BigInteger(1, bits).mod(last.subtract(first).add(BigInteger.ONE)).add(first);
+        if (type == Tensor.Type.BOOL) {
+            return value.signum() != 0;
+        }
+        return value.bitLength() < 64 ? (Object) value.longValue() : value;
+    }
+
+    /** Returns the integer next to a bound; an infinite one is beyond every type. */
+    private static BigInteger rounded(Object bound, RoundingMode mode) {
+        double number = ((Number) bound).doubleValue();
+        if (Double.isNaN(number)) {
+            throw new DovetailException("a Box whose bound is not a number contains nothing");
+        }
+        return Double.isInfinite(number)
+                ? BigInteger.valueOf((long) Math.signum(number)).shiftLeft(64)
+                : Membership.exact(bound).setScale(0, mode).toBigInteger();
     }
 }

@@ -4,9 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.math.BigInteger;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HexFormat;
@@ -14,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -132,6 +135,18 @@ class ValuesTest {
                 Space.Tuple.of(Collections.nCopies(1000, bits)))) {
             assertThrows(DovetailException.class, () -> Spaces.sample(large, random), large::toString);
         }
+    }
+
+    @Test
+    void theTimeToCheckATextDoesNotGrowWithItsCharset() {
+        String charset = IntStream.range(0x20000, 0x50000).collect(
+                StringBuilder::new, StringBuilder::appendCodePoint, StringBuilder::append).toString();
+        Space text = Space.Text.of(Long.MAX_VALUE).withCharset(charset);
+        List<String> letters = charset.codePoints().mapToObj(Character::toString).toList();
+        assertTimeoutPreemptively(Duration.ofSeconds(10), () -> {
+            assertTrue(Spaces.contains(text, charset));
+            assertTrue(Spaces.contains(Space.Sequence.of(text, Long.MAX_VALUE), letters));
+        });
     }
 
     @Test
