@@ -40,6 +40,8 @@ class Case(Struct, frozen=True):
     """True if the program is welcomed before the case begins."""
     level: Level
     """The level of conformance that needs it."""
+    groups: bool
+    """True if it is only for programs that offer to play in groups."""
 
 
 class Cases:
@@ -50,14 +52,20 @@ class Cases:
         self.all: list[Case] = []
 
     def case(
-        self, rules: str, name: str = "", *, greet: bool = True, level: Level = 1
+        self,
+        rules: str,
+        name: str = "",
+        *,
+        greet: bool = True,
+        level: Level = 1,
+        groups: bool = False,
     ) -> Callable[[Play], Play]:
         """Add a function as a case: its name is the case's, its docstring the rule."""
 
         def add(play: Play, name: str = name) -> Play:
             name = name or getattr(play, "__name__", "").replace("_", "-")
             rule = " ".join((play.__doc__ or "").split())
-            self.all.append(Case(name, rules, rule, play, greet, level))
+            self.all.append(Case(name, rules, rule, play, greet, level, groups))
             return play
 
         return add

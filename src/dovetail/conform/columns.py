@@ -1,4 +1,4 @@
-"""Columns for the cases about groups, and whether a program plays in them."""
+"""Columns for the cases about groups."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
-from dovetail.conform.program import Program
 
 
 def i4(*values: int) -> Any:
@@ -33,8 +31,3 @@ def bits(*masks: int) -> Any:
 def f8(values: Sequence[Any]) -> Any:
     """Return a column of rewards or scores."""
     return np.array(values, np.float64)
-
-
-def groups(p: Program) -> bool:
-    """Return whether the program offers to play in groups; if not, it is never asked to."""
-    return any(each.get("stacked") for each in p.greeted.get("offers", []))

@@ -8,7 +8,7 @@ import numpy as np
 
 from dovetail.conform import sessions, values
 from dovetail.conform.case import Cases, Failed
-from dovetail.conform.columns import bits, f8, groups, i4, i8, u8
+from dovetail.conform.columns import bits, f8, i4, i8, u8
 from dovetail.conform.program import ANY, Program, brief, same
 from dovetail.protocol.legal import unmask
 
@@ -682,13 +682,10 @@ def a_step_through_a_long_silence(p: Program) -> None:
 # -- groups ----------------------------------------------------------------------------------------
 
 
-def grouped(p: Program, **configuration: Any) -> bool:
-    """Create group 1 of two slots, if the program plays in groups; return whether it does."""
-    if not groups(p):
-        return False
+def grouped(p: Program, **configuration: Any) -> None:
+    """Create group 1 of two slots."""
     p.send({**opening(**configuration), "slots": 2})
     p.expect("spec", match=1)
-    return True
 
 
 def batch(number: int, **columns: Any) -> dict[str, Any]:
@@ -696,12 +693,11 @@ def batch(number: int, **columns: Any) -> dict[str, Any]:
     return {"type": "steps", "match": 1, "batch": number, **columns}
 
 
-@case("S16.1 S16.3 S16.4 S16.5")
+@case("S16.1 S16.3 S16.4 S16.5", groups=True)
 def a_group(p: Program) -> None:
     """A group plays an episode in each slot; a batch is answered by `turns` with a row for each
     seat to act."""
-    if not grouped(p):
-        return
+    grouped(p)
     begins = {"restarts": i4(0, 1), "episodes": i8(7, 8), "seeds": u8(5, 6)}
     acting = {"seats": i4(0, 0), "legal": bits(7, 7)}
     p.send(batch(0, **begins))
@@ -723,11 +719,10 @@ def a_group(p: Program) -> None:
     works(p)
 
 
-@case("S16.4")
+@case("S16.4", groups=True)
 def a_batch_that_cannot_be_played(p: Program) -> None:
     """A batch for an unknown slot or group is refused with `error` that `answers` it."""
-    if not grouped(p):
-        return
+    grouped(p)
     begins = {"episodes": i8(7), "seeds": u8(5)}
     p.send(batch(0, restarts=i4(2), **begins))
     p.expect("error", answers=p.seq, code=ANY, message=ANY)
@@ -736,11 +731,10 @@ def a_batch_that_cannot_be_played(p: Program) -> None:
     works(p)
 
 
-@case("S16.5")
+@case("S16.5", groups=True)
 def a_slot_that_fails_alone(p: Program) -> None:
     """A failure in a slot has `over` 3 and an entry in `faults`; the other slots continue."""
-    if not grouped(p, fail="step"):
-        return
+    grouped(p, fail="step")
     p.send(batch(0, restarts=i4(0), episodes=i8(7), seeds=u8(5)))
     p.expect("turns", batch=0, slots=i4(0))
     again = {"restarts": i4(1), "episodes": i8(8), "seeds": u8(6)}

@@ -51,7 +51,8 @@ def play(
             program.greet()
             if role == "experiment":
                 program.line("welcome")
-        case.play(program)
+        if not case.groups or any(e.get("stacked") for e in program.greeted.get("offers", [])):
+            case.play(program)
     except Failed as failed:
         expected, got = failed.expected, failed.got
     except Exception as error:  # the program said what no case foresaw
