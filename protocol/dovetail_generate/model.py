@@ -306,7 +306,8 @@ def _records(
             tuple(role for role in ROLES if kind in get_args(codec.AT_PEER[role])),
             name,
         )
-    abstract = {"Message", "Part", "_Space", "RunCommand", "GameRules", "PlayRules", "RunRules"}
+    abstract = {"Message", "Sequenced", "Asking", "Part", "_Space"}
+    abstract |= {"RunCommand", "GameRules", "PlayRules", "RunRules"}
     return [each for each in records.values() if each.name not in abstract]
 
 

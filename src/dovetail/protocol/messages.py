@@ -133,6 +133,20 @@ class Message(Struct, tag_field="type", tag=str.lower, omit_defaults=True, gc=Fa
     """The base of all messages: tagged with ``type`` on the wire, defaults omitted."""
 
 
+class Sequenced(Message, kw_only=True):
+    """A message of the broker that must arrive."""
+
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class Asking(Message):
+    """A message that asks for a ``reply``."""
+
+    id: int
+    """The request's number, repeated in the ``reply``."""
+
+
 class Part(Struct, omit_defaults=True, gc=False):
     """A map inside a message; it has no ``type``."""
 
@@ -241,7 +255,7 @@ class Pong(Message):
     """From a peer: the highest ``seq`` that has arrived."""
 
 
-class Error(Message):
+class Error(Sequenced):
     """Reports that a message was refused or failed; nothing else has changed."""
 
     code: str
@@ -254,8 +268,6 @@ class Error(Message):
     """From a peer: the ``seq`` of the frame that it answers, if that frame has no ``id``."""
     seat: int | None = None
     """From an environment, with the code ``illegal``: the seat whose action the rules refuse."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
     def __post_init__(self) -> None:
         self.message = shown.line(self.message)
@@ -271,15 +283,13 @@ class Bye(Message):
         self.reason = shown.line(self.reason)
 
 
-class Reply(Message):
+class Reply(Sequenced):
     """The answer to any message that has an ``id``."""
 
     id: int
     """The ``id`` of the request that it answers."""
     body: Any = None
     """The result; each request defines its form."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 # -- broker and environment ------------------------------------------------------------------
@@ -415,16 +425,14 @@ class EnvironmentStep(Message, tag="step"):
     nothing else."""
 
 
-class Close(Message):
+class Close(Sequenced):
     """Ends a match; the environment can release what it holds for it."""
 
     match: int
     """The match."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
-class EnvironmentLookahead(Message, tag="lookahead"):
+class EnvironmentLookahead(Sequenced, tag="lookahead"):
     """Asks which positions would follow from actions, given what a seat can know; answered with
     ``reply``."""
 
@@ -440,11 +448,9 @@ class EnvironmentLookahead(Message, tag="lookahead"):
     """Sequences of joint actions, as in the agent's ``lookahead``."""
     seed: int = 0
     """The seed of chance and hidden information; all lines share one sample."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
-class EnvironmentMessage(Message, tag="message"):
+class EnvironmentMessage(Sequenced, tag="message"):
     """A message from an experiment to an environment; answered with ``reply``."""
 
     id: int
@@ -453,11 +459,9 @@ class EnvironmentMessage(Message, tag="message"):
     """The match that the environment was made for."""
     body: Any = None
     """Any value that both sides understand."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
-class EnvironmentSteps(Message, tag="steps"):
+class EnvironmentSteps(Sequenced, tag="steps"):
     """A batch for an environment's group: actions to apply, and episodes to begin; answered with
     ``turns``."""
 
@@ -477,8 +481,6 @@ class EnvironmentSteps(Message, tag="steps"):
     """Tensor int64 [begun]: the broker's number of each of these episodes."""
     seeds: Any = None
     """Tensor uint64 [begun]: the seed of each of these episodes."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Fault(Part):
@@ -683,7 +685,7 @@ class Turn(Message):
 # -- broker and agent --------------------------------------------------------------------------
 
 
-class Create(Message):
+class Create(Sequenced):
     """Creates an agent instance of a type that the peer offers; answered with ``reply``."""
 
     id: int
@@ -698,8 +700,6 @@ class Create(Message):
     """The seed of the agent's random choices outside episodes."""
     state: bytes | None = None
     """The state to start from: bytes of an earlier ``saved``."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Init(Message):
@@ -800,7 +800,7 @@ class AgentStep(Message, tag="step"):
     """True if a watcher may see the answer's ``thoughts``; it must not affect the action."""
 
 
-class End(Message):
+class End(Sequenced):
     """Tells a seat that its episode is over, whatever the reason."""
 
     episode: int
@@ -830,11 +830,9 @@ class End(Message):
     """If wanted: the position as a scene to draw."""
     mode: Mode = "learn"
     """The mode of the episode."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
-class AgentSteps(Message, tag="steps"):
+class AgentSteps(Sequenced, tag="steps"):
     """A batch of decisions for an instance in a group; answered with ``actions``."""
 
     match: int
@@ -869,11 +867,9 @@ class AgentSteps(Message, tag="steps"):
     """In ``evaluate`` the agent must not learn."""
     clock: Clock | None = None
     """The clock of each of these decisions; nil if none runs."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
-class Ends(Message):
+class Ends(Sequenced):
     """Tells an instance in a group which of its seats' episodes are over; a column for each field
     of ``end``."""
 
@@ -904,8 +900,6 @@ class Ends(Message):
     """A tensor [ended, ...], or an array of one value each: the final observations."""
     mode: Mode = "learn"
     """The mode of these episodes."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Actions(Message):
@@ -972,14 +966,12 @@ class Action(Message):
     """True to give up the episode instead; ``action`` is then ignored."""
 
 
-class AgentLookahead(Message, tag="lookahead"):
+class AgentLookahead(Asking, tag="lookahead"):
     """Asks which positions would follow from the one in which the seat must act.
 
     The reply's ``body`` is a list of ``Preview``, one for each line.
     """
 
-    id: int
-    """The request's number, repeated in the ``reply``."""
     episode: int
     """The episode."""
     seat: int
@@ -1015,7 +1007,7 @@ class Preview(Part):
     episode."""
 
 
-class Save(Message):
+class Save(Sequenced):
     """Asks for an instance's state; answered with ``saved``."""
 
     id: int
@@ -1028,22 +1020,18 @@ class Save(Message):
     """From an experiment: seconds after which the request fails; nil waits forever."""
     shared: bool = False
     """From an experiment: whether others may use the stored state while its session lasts."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
-class Saved(Message):
+class Saved(Sequenced):
     """An instance's state."""
 
     id: int
     """The ``id`` of the ``save``."""
     state: bytes
     """The state, in the agent's own format; the broker does not open it."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
-class Load(Message):
+class Load(Sequenced):
     """Restores a state that an instance of this type saved."""
 
     id: int
@@ -1056,11 +1044,9 @@ class Load(Message):
     """From an experiment: load the state that the broker stores under this name instead."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
     """From an experiment: seconds after which the request fails; nil waits forever."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
-class AgentMessage(Message, tag="message"):
+class AgentMessage(Sequenced, tag="message"):
     """A message from an experiment to an agent instance; answered with ``reply``."""
 
     id: int
@@ -1069,20 +1055,16 @@ class AgentMessage(Message, tag="message"):
     """The agent."""
     body: Any = None
     """Any value that both sides understand."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
-class Leave(Message):
+class Leave(Sequenced):
     """Ends a match for an agent; the seats that ``init`` assigned are free again."""
 
     match: int
     """The match."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
-class Cleanup(Message):
+class Cleanup(Sequenced):
     """Asks a program to release an instance; answered with ``reply``."""
 
     id: int
@@ -1091,8 +1073,6 @@ class Cleanup(Message):
     """The agent."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
     """From an experiment: seconds after which the request fails; nil waits forever."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 # -- experiment and broker -----------------------------------------------------------------------
@@ -1221,11 +1201,9 @@ class Run(RunRules, Message, frozen=False):  # type: ignore[misc]  # ``id`` is s
     Seeds in SPEC.md."""
 
 
-class RunCommand(Message):
+class RunCommand(Asking):
     """The fields that commands about a run share."""
 
-    id: int
-    """The request's number, repeated in the ``reply``."""
     run: int
     """The run; the sender must own it."""
 
@@ -1241,11 +1219,9 @@ class Drain(RunCommand):
     """Ends a run after the episodes in progress."""
 
 
-class Cancel(Message):
+class Cancel(Asking):
     """Ends a run at once, or gives up a request."""
 
-    id: int
-    """The request's number, repeated in the ``reply``."""
     run: int | None = None
     """The run; the sender must own it."""
     request: int | None = None
@@ -1263,20 +1239,16 @@ class ExperimentStep(RunCommand, tag="step"):
     """In a stepwise run: lets the seats in ``to_act`` act once; the reply is the next turn."""
 
 
-class Catalogue(Message):
+class Catalogue(Asking):
     """Asks for the connected peers, the agents and the runs; SPEC.md defines the reply."""
 
-    id: int
-    """The request's number, repeated in the ``reply``."""
     start: Natural = 0
     """The first entry of the reply: ``more`` from the previous reply, if there was more."""
 
 
-class Watch(Message):
+class Watch(Asking):
     """Subscribes to the turns and results of a run, or of all runs."""
 
-    id: int
-    """The request's number, repeated in the ``reply``."""
     run: int | None = None
     """The run; nil for all runs, present and future."""
     on: bool = True
@@ -1289,11 +1261,9 @@ class Watch(Message):
     """Minimum average time between two turns of a match, in seconds; 0 shows all turns."""
 
 
-class ExperimentCreate(Message, tag="create"):
+class ExperimentCreate(Asking, tag="create"):
     """Creates an agent instance; the reply is ``{"instance": number}``."""
 
-    id: int
-    """The request's number, repeated in the ``reply``."""
     agent: str
     """The name of an offered agent type."""
     parameters: dict[str, Any] = {}
@@ -1312,11 +1282,9 @@ class ExperimentCreate(Message, tag="create"):
     """True if other experiments may use the instance, too."""
 
 
-class ExperimentMessage(Message, tag="message"):
+class ExperimentMessage(Asking, tag="message"):
     """Passes a message to an agent instance, or to the environment of a run."""
 
-    id: int
-    """The request's number, repeated in the ``reply``."""
     instance: int | None = None
     """The instance to pass it to."""
     run: int | None = None
@@ -1391,15 +1359,13 @@ class Episode(Message):
     """The joint actions that the broker played in place of the seats at the beginning."""
 
 
-class Episodes(Message):
+class Episodes(Sequenced):
     """Several results of a run that plays in groups."""
 
     run: int
     """The run."""
     results: list[Episode]
     """The results in order, each as an ``episode`` would have it."""
-    seq: Natural = 0
-    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Progress(Message):
@@ -1486,14 +1452,11 @@ class WatchedTurn(Message, tag="turn"):
 # -----------------------------------------------------------------------------------
 
 Session = Hello | Ping | Pong | Error | Bye
-FromEnvironment = Hello | Ping | Pong | Error | Bye | Spec | Turn | Reply | Turns
-FromAgent = Hello | Ping | Pong | Error | Bye | Action | AgentLookahead | Saved | Reply | Actions
+FromEnvironment = Session | Spec | Turn | Reply | Turns
+FromAgent = Session | Action | AgentLookahead | Saved | Reply | Actions
+FromObserver = Session | Catalogue | Watch
 FromExperiment = (
-    Hello
-    | Ping
-    | Pong
-    | Error
-    | Bye
+    Session
     | Run
     | Pause
     | Drain
@@ -1508,13 +1471,10 @@ FromExperiment = (
     | Cleanup
     | ExperimentMessage
 )
-FromObserver = Hello | Ping | Pong | Error | Bye | Catalogue | Watch
+ToPeer = Welcome | Ping | Pong | Error | Bye
+ToExperiment = ToPeer | Reply | Saved | Episode | Progress | Done | WatchedTurn | Episodes
 ToEnvironment = (
-    Welcome
-    | Ping
-    | Pong
-    | Error
-    | Bye
+    ToPeer
     | Open
     | EnvironmentStart
     | EnvironmentStep
@@ -1524,11 +1484,7 @@ ToEnvironment = (
     | EnvironmentSteps
 )
 ToAgent = (
-    Welcome
-    | Ping
-    | Pong
-    | Error
-    | Bye
+    ToPeer
     | Create
     | Init
     | AgentStart
@@ -1542,20 +1498,6 @@ ToAgent = (
     | Cleanup
     | AgentSteps
     | Ends
-)
-ToExperiment = (
-    Welcome
-    | Ping
-    | Pong
-    | Error
-    | Bye
-    | Reply
-    | Saved
-    | Episode
-    | Progress
-    | Done
-    | WatchedTurn
-    | Episodes
 )
 
 Asked = (
