@@ -16,6 +16,7 @@ from dovetail.peer import coercion as given
 from dovetail.peer.agents.agent import RESIGN, Agent, BatchAgent, Decision, End, Seat
 from dovetail.peer.agents.vector import Ends, Rows, VectorAgent
 from dovetail.peer.error_origin import FAILURES, Failure, failure
+from dovetail.peer.registry import type_name
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError
@@ -39,20 +40,17 @@ class _Play:
 
 
 class Group:
-    """An instance's seats in a group; ``name`` is the public name of its type."""
+    """An instance's seats in a group.
 
-    def __init__(
-        self,
-        agent: Agent,
-        name: str,
-        match: int,
-        slots: int,
-        describe: Describe,
-        failed_at_end: Failed,
-    ) -> None:
+    Args:
+        agent: the instance.
+        slots: the number of episodes played at once.
+        describe: returns one line about an exception, and logs an unexpected one.
+        failed_at_end: records an exception from the agent's ``end``.
+    """
+
+    def __init__(self, agent: Agent, slots: int, describe: Describe, failed_at_end: Failed) -> None:
         self.agent = agent
-        self._name = name
-        self.match = match
         self.slots = slots
         self.seats: dict[int, Seat] = {}
         self.before = 0
@@ -193,7 +191,9 @@ class Group:
             try:
                 if missing:
                     game = decision.seat.spec.name
-                    raise DovetailError(f"{self._name} needs {missing}; {game} sent none")
+                    raise DovetailError(
+                        f"{type_name(type(agent))} needs {missing}; {game} sent none"
+                    )
                 if isinstance(agent, BatchAgent):
                     action = chosen[row]
                 else:
@@ -317,53 +317,3 @@ def _unasked(generator: GeneratorType[Any, Any, Any]) -> Any:
         return end.value
     generator.close()
     raise DovetailError("an agent that asks with Lookahead cannot play in a group")
-
-
-class Groups:
-    """The groups of a program's instances.
-
-    Args:
-        name: returns the public name of an agent's type.
-        describe: returns one line about an exception, and logs an unexpected one.
-        failed_at_end: records an exception from an agent's ``end``.
-    """
-
-    def __init__(
-        self, name: Callable[[Agent], str], describe: Describe, failed_at_end: Failed
-    ) -> None:
-        self._all: dict[tuple[int, int], Group] = {}
-        self._name = name
-        self._describe = describe
-        self._failed_at_end = failed_at_end
-
-    def init(self, agent: Agent, seat: Seat, message: m.Init) -> None:
-        """Give an instance a seat in a group."""
-        key = message.match, message.instance
-        group = self._all.get(key)
-        if group is None:
-            group = self._all[key] = Group(
-                *(agent, self._name(agent), message.match, message.slots),
-                *(self._describe, self._failed_at_end),
-            )
-        group.seats[message.seat] = seat
-
-    def get(self, match: int, instance: int) -> Group | None:
-        """Return the group of an instance; None if it has none."""
-        return self._all.get((match, instance))
-
-    def forget(self, agent: Agent) -> None:
-        """Reset an agent's memories of the episodes in progress."""
-        for group in self._all.values():
-            if group.agent is agent:
-                group.forget()
-
-    def leave(self, match: int) -> None:
-        """Remove the groups of a match that is over."""
-        for key in [key for key in self._all if key[0] == match]:
-            del self._all[key]
-
-    def reset(self) -> None:
-        """End and remove all groups, since the session is over."""
-        for group in self._all.values():
-            group.close()
-        self._all.clear()

@@ -15,7 +15,7 @@ from dovetail.peer import coercion as given
 from dovetail.peer import options
 from dovetail.peer.agents import previews
 from dovetail.peer.agents.agent import RESIGN, Agent, BatchAgent, Decision, End, Lookahead, Seat
-from dovetail.peer.agents.groups import Groups
+from dovetail.peer.agents.groups import Group
 from dovetail.peer.error_origin import FAILURES, Failure, code_of, described, failure
 from dovetail.peer.host import BaseHost
 from dovetail.peer.registry import type_name
@@ -104,7 +104,8 @@ class AgentHost(BaseHost):
         self._open: dict[tuple[int, int], tuple[_Play, Decision, int]] = {}
         """Decisions to be answered later, by episode and seat."""
         self._asks = itertools.count(1)
-        self._groups = Groups(agent_name, _described, self._failed_at_end)
+        self._groups: dict[tuple[int, int], Group] = {}
+        """Seats in batched matches, by match and instance."""
         self._failures: dict[int, tuple[Agent, str]] = {}
         """Errors of agents' ``end``, by the agent's ``id()``, to be reported with the next answer;
         the agent is kept alive, so that its ``id`` is not reused."""
@@ -382,11 +383,12 @@ class AgentHost(BaseHost):
             case m.AgentSteps():
                 self._steps(message, out)
             case m.Ends():
-                group = self._groups.get(message.match, message.instance)
+                group = self._groups.get((message.match, message.instance))
                 if group is not None:
                     group.ends(message)
             case m.Leave():
-                self._groups.leave(message.match)
+                for where in [where for where in self._groups if where[0] == message.match]:
+                    del self._groups[where]
                 for key in [key for key in self._seats if key[0] == message.match]:
                     del self._seats[key]
             case m.Create() | m.Save() | m.Load() | m.AgentMessage() | m.Cleanup():
@@ -414,13 +416,16 @@ class AgentHost(BaseHost):
             self._fail(message.seq, code_of(error), text, out)
             return
         if message.slots:
-            self._groups.init(agent, seat, message)
+            where = message.match, message.instance
+            if where not in self._groups:
+                self._groups[where] = Group(agent, message.slots, _described, self._failed_at_end)
+            self._groups[where].seats[message.seat] = seat
         else:
             self._seats[key] = (agent, seat)
 
     def _steps(self, message: m.AgentSteps, out: list[m.Message]) -> None:
         """Answer a batch of a group."""
-        group = self._groups.get(message.match, message.instance)
+        group = self._groups.get((message.match, message.instance))
         if group is None:
             text = f"instance {message.instance} has no seat in group {message.match}"
             self._fail(message.seq, "unknown", text, out)
@@ -468,7 +473,9 @@ class AgentHost(BaseHost):
                     for play in self._playing.values():
                         if play.agent is agent:  # its memory belongs to the state before
                             play.memory = agent.Memory()
-                    self._groups.forget(agent)
+                    for group in self._groups.values():
+                        if group.agent is agent:
+                            group.forget()
                 case m.AgentMessage():
                     return m.Reply(number, agent.message(message.body))
             return m.Reply(number)
@@ -497,7 +504,9 @@ class AgentHost(BaseHost):
                 m.End(episode, number, play.seat.match, reason="disconnected", mode=play.mode)
             )
         self._seats.clear()
-        self._groups.reset()
+        for group in self._groups.values():
+            group.close()
+        self._groups.clear()
         for agent in self._instances.values():
             _let_go(agent)
         self._instances.clear()

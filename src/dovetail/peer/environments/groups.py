@@ -10,7 +10,7 @@ from dovetail.peer.environments.environment import Environment
 from dovetail.peer.environments.vector import Column, Copies, VectorEnvironment
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import DovetailError, ProtocolError
+from dovetail.protocol.errors import ProtocolError
 
 
 class Group:
@@ -27,6 +27,12 @@ class Group:
         self.slots = message.slots
         self.before = 0
         """The ``seq`` of the latest answered batch."""
+
+    def open(self) -> m.Spec:
+        """Return the game's description; raise as its ``init`` does."""
+        spec = self.game.init()
+        self.afterstates = self.afterstates and getattr(spec, "afterstates", False)
+        return spec
 
     def steps(self, message: m.EnvironmentSteps) -> m.Turns:
         """Play a batch.
@@ -70,43 +76,3 @@ class Group:
                 raise ProtocolError("invalid", "a slot is in `slots` and in `restarts`")
             named[restarts] = True
         return named.nonzero()[0].astype(np.int32)
-
-
-class Groups:
-    """All groups, by match."""
-
-    def __init__(self) -> None:
-        self._all: dict[int, Group] = {}
-
-    @property
-    def matches(self) -> list[int]:
-        """The matches that have an open group."""
-        return list(self._all)
-
-    def open(self, kind: type[Environment], configuration: Any, message: m.Open) -> m.Spec:
-        """Open a group; ``close`` releases it, even if this fails.
-
-        Raises:
-            DovetailError: the configuration is invalid.
-        """
-        group = self._all[message.match] = Group(kind, configuration, message)
-        spec = group.game.init()
-        group.afterstates = group.afterstates and getattr(spec, "afterstates", False)
-        return spec
-
-    def get(self, match: int) -> Group:
-        """Return a group.
-
-        Raises:
-            DovetailError: it is not open.
-        """
-        found = self._all.get(match)
-        if found is None:
-            raise DovetailError(f"group {match} is not open")
-        return found
-
-    def close(self, match: int) -> None:
-        """Close a group, if it is open."""
-        group = self._all.pop(match, None)
-        if group is not None:
-            group.game.cleanup()

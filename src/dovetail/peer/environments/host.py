@@ -11,7 +11,7 @@ from msgspec.msgpack import Decoder
 from dovetail.peer import coercion as given
 from dovetail.peer import options
 from dovetail.peer.environments.environment import Environment
-from dovetail.peer.environments.groups import Groups
+from dovetail.peer.environments.groups import Group
 from dovetail.peer.environments.lookahead import Walk
 from dovetail.peer.error_origin import FAILURES, Failure, code_of, described
 from dovetail.peer.host import BaseHost
@@ -86,7 +86,7 @@ class EnvironmentHost(BaseHost):
         self.types = {type_name(each): each for each in types}
         self._open: dict[int, _Open] = {}
         self._episodes: dict[int, _Open] = {}
-        self._groups = Groups()
+        self._groups: dict[int, Group] = {}
 
     def offers(self) -> list[m.Offer]:
         """Return the environments that this program offers."""
@@ -222,7 +222,8 @@ class EnvironmentHost(BaseHost):
                 kind.Configuration, message.configuration, f"environment {name}"
             )
             if message.slots:
-                spec = self._groups.open(kind, configuration, message)
+                group = self._groups[message.match] = Group(kind, configuration, message)
+                spec = group.open()
             else:
                 environment = kind(configuration)
                 spec = environment.init()
@@ -242,10 +243,9 @@ class EnvironmentHost(BaseHost):
 
     def _steps(self, message: m.EnvironmentSteps, out: list[m.Message]) -> None:
         """Play a batch of a group."""
-        try:
-            group = self._groups.get(message.match)
-        except DovetailError as error:
-            self._fail(message.seq, "unknown", str(error), out)
+        group = self._groups.get(message.match)
+        if group is None:
+            self._fail(message.seq, "unknown", f"group {message.match} is not open", out)
             return
         try:
             turns = group.steps(message)
@@ -260,7 +260,7 @@ class EnvironmentHost(BaseHost):
 
     def _reset(self) -> None:
         """Close everything, since the session is over."""
-        for number in [*self._open, *self._groups.matches]:
+        for number in [*self._open, *self._groups]:
             self._close(number)
 
     def _close(self, match: int) -> None:
@@ -272,10 +272,10 @@ class EnvironmentHost(BaseHost):
     def _release(self, match: int, environment: Environment | None) -> None:
         """Clean up after a match or its group."""
         try:
-            if environment is None:
-                self._groups.close(match)
-            else:
+            if environment is not None:
                 environment.cleanup()
+            elif group := self._groups.pop(match, None):
+                group.game.cleanup()
         except FAILURES as error:
             _described(error, "cleanup")
 
