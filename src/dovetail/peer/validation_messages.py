@@ -6,13 +6,14 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import Meta, Struct
 
 from dovetail.peer.config_location import ConfigSource, Step
+from dovetail.protocol.validation_errors import unfolded
 
 _PLACE = re.compile(r" - at `(?:key in )?\$(.*?)`$")
 _UNKNOWN = re.compile(r"unknown field `(.*?)`")
@@ -117,7 +118,7 @@ def problem(
         hint = _as_json(value, names, _fields(kind, steps)) if isinstance(value, str) else ""
         return Problem(steps, steps, f"{said}{shown if len(shown) < 80 else ''}", hint)
     if what.startswith("Invalid enum") and options:
-        found_types = [get_origin(each) or each for each in _unfolded(_type(kind, steps))]
+        found_types = [get_origin(each) or each for each in unfolded(_type(kind, steps))]
         others = [_NAMES[each] for each in found_types if each in _NAMES]
         if others:
             said = " or ".join([*map(repr, options), *others])
@@ -203,7 +204,7 @@ def _wrong(kind: type[Struct], steps: tuple[Step, ...], value: Any) -> bool:
 def _type(kind: Any, steps: tuple[Step, ...]) -> Any:
     """Return the type annotation at a place."""
     for step in steps:
-        for each in _unfolded(kind):
+        for each in unfolded(kind):
             if isinstance(each, type) and issubclass(each, Struct):
                 found = {f.encode_name: f.type for f in msgspec.structs.fields(each)}
                 if step in found:
@@ -224,9 +225,9 @@ def _holds_tables(kind: type[Struct], steps: tuple[Step, ...]) -> bool:
     """Return whether a list of tables is expected at a place."""
     return any(
         isinstance(part, type) and issubclass(part, Struct)
-        for each in _unfolded(_type(kind, steps))
+        for each in unfolded(_type(kind, steps))
         if get_origin(each) is list
-        for part in _unfolded(get_args(each)[0])
+        for part in unfolded(get_args(each)[0])
     )
 
 
@@ -240,17 +241,8 @@ def _form(kind: type[Struct], steps: tuple[Step, ...]) -> str:
     return ""
 
 
-def _unfolded(kind: Any) -> list[Any]:
-    """Return the alternatives of an annotation."""
-    if hasattr(kind, "__metadata__"):
-        return _unfolded(kind.__origin__)
-    if isinstance(kind, UnionType) or get_origin(kind) is Union:
-        return [each for part in get_args(kind) for each in _unfolded(part)]
-    return [kind]
-
-
 def _fields(kind: type[Struct], steps: tuple[Step, ...]) -> list[str]:
-    for each in _unfolded(_type(kind, steps)):
+    for each in unfolded(_type(kind, steps)):
         if isinstance(each, type) and issubclass(each, Struct):
             return [field.encode_name for field in msgspec.structs.fields(each)]
     return []
@@ -259,7 +251,7 @@ def _fields(kind: type[Struct], steps: tuple[Step, ...]) -> list[str]:
 def _options(kind: type[Struct], steps: tuple[Step, ...]) -> list[str]:
     return [
         str(option)
-        for each in _unfolded(_type(kind, steps))
+        for each in unfolded(_type(kind, steps))
         if get_origin(each) is Literal
         for option in get_args(each)
     ]

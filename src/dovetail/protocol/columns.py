@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
@@ -18,8 +17,6 @@ Column = NDArray[Any]
 NO_NUMBER = int(np.iinfo(np.int64).min)
 """The entry of a column of actions for an answer that is not a number, and so not legal."""
 _BITS = np.array([byte.bit_count() for byte in range(256)], np.uint8)
-
-_decoder = msgspec.msgpack.Decoder(Any, ext_hook=codec.extension)
 
 
 def read(name: str, value: Any, dtype: DTypeLike, *shape: int) -> Column:
@@ -48,27 +45,13 @@ def read(name: str, value: Any, dtype: DTypeLike, *shape: int) -> Column:
     raise ProtocolError("invalid", f"`{name}` is {text}, not a tensor {np.dtype(dtype)} [{wanted}]")
 
 
-def opened(value: Any) -> Any:
-    """Decode a payload of a checked frame: nil, a tensor or a list.
-
-    Raises:
-        ProtocolError: code ``malformed``.
-    """
-    if not isinstance(value, msgspec.Raw):
-        return value
-    try:
-        return _decoder.decode(value)
-    except codec.UNREADABLE as error:
-        raise ProtocolError("malformed", str(error) or type(error).__name__) from None
-
-
 def values(name: str, value: Any, rows: int) -> Any:
     """Return a column of arbitrary values: a tensor or list with ``rows`` rows, or None for nil.
 
     Raises:
         ProtocolError: ``invalid``: it is something else; ``malformed``: it cannot be decoded.
     """
-    found = opened(value)
+    found = codec.payload(value)
     if found is None or (isinstance(found, np.ndarray | list) and _length(found) == rows):
         return found
     what = f"{_length(found)} rows" if isinstance(found, np.ndarray | list) else "no column"

@@ -158,8 +158,3 @@ def _event(table: Table[State], leads: Mapping[State, State]) -> str:
 def column(table: Table[State], event: str) -> Mapping[State, State]:
     """Return the states that an event leads to, by the state before, for ``Machine.move``."""
     return {state: row[event] for state, row in table.items() if event in row}
-
-
-def follow(table: Table[State], state: State, event: str) -> State | None:
-    """Return the state after ``event``, or None if the table does not name it."""
-    return table[state].get(event)

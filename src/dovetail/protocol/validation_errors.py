@@ -124,17 +124,18 @@ def _tag(kind: type[msgspec.Struct]) -> str:
     return tag if isinstance(tag, str) else kind.__name__
 
 
-def _unfolded(kind: Any) -> list[Any]:
+def unfolded(kind: Any) -> list[Any]:
+    """Return the alternatives of an annotation."""
     if hasattr(kind, "__metadata__"):
-        return _unfolded(kind.__origin__)
+        return unfolded(kind.__origin__)
     if isinstance(kind, UnionType) or get_origin(kind) is Union:
-        return [each for part in get_args(kind) for each in _unfolded(part)]
+        return [each for part in get_args(kind) for each in unfolded(part)]
     return [kind]
 
 
 def _options(accepts: Any, kind: str, path: str) -> list[str]:
     """Return the words that are allowed at a place of a message."""
-    here = [each for each in _unfolded(accepts) if accepts is not Any and _tag(each) == kind]
+    here = [each for each in unfolded(accepts) if accepts is not Any and _tag(each) == kind]
     for step in re.findall(r"[^.\[\]]+", path):
         following: list[Any] = []
         for each in here:
@@ -144,8 +145,8 @@ def _options(accepts: Any, kind: str, path: str) -> list[str]:
                     return [_tag(other) for other in here if isinstance(other, type)]
                 for field in msgspec.structs.fields(each):
                     if field.encode_name == step:
-                        following += _unfolded(field.type)
+                        following += unfolded(field.type)
             else:
-                following += [part for item in get_args(each) for part in _unfolded(item)]
+                following += [part for item in get_args(each) for part in unfolded(item)]
         here = following
     return [str(word) for each in here if get_origin(each) is Literal for word in get_args(each)]
