@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 
 from dovetail import DovetailError, Experiment, InProcess
-from dovetail.peer import memory, plugins
+from dovetail.peer import plugins
 from dovetail.peer.agents.random_agent import Random
 from dovetail.testing import check_agent
 from dovetail.testing.agents import CHECKS
+from dovetail_agents.learning import memory
 
 pytestmark = pytest.mark.xdist_group("every agent")
 

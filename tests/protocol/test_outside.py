@@ -149,7 +149,7 @@ COUNTED = {
     "textarena": {"max_turns"},
     "uci": {"nodes", "depth", "options"},
 }
-"""Options beyond a million: counts of what is not kept, and sizes that ``peer.memory`` checks."""
+"""Options beyond a million: counts of what is not kept, and sizes that the learner checks."""
 
 
 @pytest.mark.parametrize(("kind", "name"), OFFERED)

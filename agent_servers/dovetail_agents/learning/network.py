@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from dovetail.peer.memory import room
+from dovetail_agents.learning.memory import room
 
 Activation = Literal["sigmoid", "tanh", "relu"]
 Output = Literal["tanh", "linear"]

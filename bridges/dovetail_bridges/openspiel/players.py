@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat
-from dovetail.peer.memory import room
 from dovetail.protocol.errors import DovetailError, Forfeit
 from dovetail.protocol.messages import Thoughts
 from dovetail.protocol.spaces import Sequence, Text
+from dovetail_agents.learning.memory import room
 from dovetail_agents.learning.saving import become, pack, unpack, wrong
 from dovetail_bridges.openspiel import games
 

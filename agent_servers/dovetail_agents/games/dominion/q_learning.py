@@ -14,13 +14,13 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from dovetail.peer.agents.agent import Agent, Decision, End, Needs
-from dovetail.peer.memory import MIB
 from dovetail.peer.registry import registered
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.outside import HIGHEST
 from dovetail_agents.games.dominion.bots import DominionChapel, Seen
 from dovetail_agents.general.q_learning.learner import Learner, LearnerParameters, Pending
 from dovetail_agents.general.q_learning.table import Entries, Table, entries, restore
+from dovetail_agents.learning.memory import MIB
 from dovetail_agents.learning.saving import Counter, become, pack, unpack
 from dovetail_games.dominion.cards import (
     ADVENTURER,

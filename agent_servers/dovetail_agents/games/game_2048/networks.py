@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.peer.memory import room
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.game_2048.kernels import NTupleNetwork
+from dovetail_agents.learning.memory import room
 
 Name = Literal["lines", "fives", "sixes"]
 Array = NDArray[Any]

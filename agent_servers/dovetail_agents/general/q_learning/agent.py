@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from dovetail.peer.agents.agent import Decision, End, Needs, Seat
 from dovetail.peer.agents.vector import Ends, Rows, VectorAgent
-from dovetail.peer.memory import MIB
 from dovetail.peer.registry import registered
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
@@ -32,6 +31,7 @@ from dovetail_agents.general.q_learning.table import (
     entries,
     restore,
 )
+from dovetail_agents.learning.memory import MIB
 from dovetail_agents.learning.saving import Counter, become, pack, unpack
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from dovetail.peer.memory import MIB, room
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.outside import LimitedPositive
 from dovetail_agents.learning.finaliser import mix, scatter
+from dovetail_agents.learning.memory import MIB, room
 
 Array = NDArray[Any]
 Key = int | bytes

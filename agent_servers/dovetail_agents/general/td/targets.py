@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from dovetail.peer.memory import room
+from dovetail_agents.learning.memory import room
 from dovetail_agents.learning.network import Array
 
 Image = NDArray[np.int64]

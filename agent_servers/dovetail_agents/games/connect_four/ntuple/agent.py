@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from dovetail.peer.agents.agent import Decision, End, Needs, Seat, Thoughts
 from dovetail.peer.agents.sampling import best
 from dovetail.peer.agents.vector import Ends, Rows, VectorAgent
-from dovetail.peer.memory import room
 from dovetail.peer.vector_random import Twisters
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Box
 from dovetail_agents.games.connect_four.ntuple import kernels
 from dovetail_agents.learning.checked import whole
 from dovetail_agents.learning.draws import explore_rows
+from dovetail_agents.learning.memory import room
 from dovetail_agents.learning.options import Epsilon, LearnerOptions
 from dovetail_agents.learning.saving import Counter, become, pack, unpack, wrong
 

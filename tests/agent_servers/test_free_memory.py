@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.peer import memory
 from dovetail.protocol.errors import DovetailError
+from dovetail_agents.learning import memory
 
 
 @pytest.fixture
