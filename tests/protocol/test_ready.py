@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dovetail.protocol.ready import ready
+from dovetail.protocol.codec import ready
 
 pytestmark = pytest.mark.processes
 

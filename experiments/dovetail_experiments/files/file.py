@@ -19,11 +19,11 @@ from dovetail.client.results import ClockPart
 from dovetail.peer.config_location import ConfigSource, Step
 from dovetail.peer.validation_messages import explained, meant
 from dovetail.protocol import outside
+from dovetail.protocol.codec import ready
 from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Crash, Mode, PlayRules
 from dovetail.protocol.outside import Few, LimitedNatural, LimitedPositive
-from dovetail.protocol.ready import ready
 from dovetail.protocol.seeds import derive, keyed
 from dovetail_experiments.files.relative_paths import beside
 from dovetail_experiments.statistics.sprt import Sprt

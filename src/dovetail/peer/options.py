@@ -38,7 +38,7 @@ def named_struct(cls: type, base: type) -> type[msgspec.Struct] | None:
 
 
 _first = threading.Lock()
-"""Guards msgspec's first use of a type; see ``dovetail.protocol.ready``."""
+"""Guards msgspec's first use of a type; see ``dovetail.protocol.codec.ready``."""
 
 
 class WrongOption(DovetailError):

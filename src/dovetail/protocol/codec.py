@@ -16,7 +16,6 @@ from dovetail.protocol import messages, tensors
 from dovetail.protocol import validation_errors as complaints
 from dovetail.protocol.errors import Code, ProtocolError
 from dovetail.protocol.messages import Limits
-from dovetail.protocol.ready import ready
 
 T = TypeVar("T")
 
@@ -298,5 +297,16 @@ AT_PEER: dict[str, Any] = {
     "observer": messages.ToExperiment,
 }
 """Messages that a peer of each role accepts from the broker."""
+
+
+def ready(*types: Any) -> None:
+    """Have msgspec analyse types now, at import.
+
+    Otherwise it does so when it first decodes a value, and crashes the program if two threads do
+    that at the same time (seen with 0.22).
+    """
+    for each in types:
+        msgspec.msgpack.Decoder(each)
+
 
 ready(*AT_BROKER.values(), BEFORE_HELLO, *AT_PEER.values())

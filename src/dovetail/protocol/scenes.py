@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from dovetail.protocol.ready import ready
+from dovetail.protocol.codec import ready
 
 MOST_CHOICES = 1000
 """Legal actions above which ``paths`` should replace ``choices``, since frames are limited."""
