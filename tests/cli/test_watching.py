@@ -11,8 +11,8 @@ import pytest
 
 from dovetail.cli import common, watching
 from dovetail.client.client import Experiment
-from dovetail.peer.terminal_escape import coloured, plain
 from dovetail.protocol import messages as m
+from dovetail.protocol.display_text import coloured, plain
 from dovetail.protocol.errors import DovetailError
 
 

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.cli.common import _Plain
-from dovetail.peer import terminal_escape
 from dovetail.protocol import codec
 from dovetail.protocol import display_text as shown
 from dovetail.protocol import messages as m
@@ -76,8 +75,8 @@ WORDS = (
 """Languages that need joiners, and pictures made of several characters."""
 DOORS = {
     "line": shown.line,
-    "plain": terminal_escape.plain,
-    "coloured": terminal_escape.coloured,
+    "plain": shown.plain,
+    "coloured": shown.coloured,
     "straight": shown.straight,
     "page": lambda text: json.loads(positions.encode(text)),
     "template": app._straight,

@@ -9,8 +9,8 @@ from typing import Any, TextIO
 import msgspec
 
 from dovetail.peer.agents.agent import Agent, Decision, End
-from dovetail.peer.terminal_escape import coloured
 from dovetail.protocol import codec
+from dovetail.protocol.display_text import coloured
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.scenes import choices_of, scene_of
 from dovetail.protocol.spaces import Discrete, Space, Text

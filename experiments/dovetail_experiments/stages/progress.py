@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from dovetail.peer.terminal_escape import plain
+from dovetail.protocol.display_text import plain
 from dovetail_experiments.files.file import Pairing
 from dovetail_experiments.stages.schedule import Stage, StageResult
 from dovetail_experiments.statistics.tallies import faulty, interrupted

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from dovetail.peer.config_location import ConfigSource
-from dovetail.peer.terminal_escape import plain
+from dovetail.protocol.display_text import plain
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.engines.engine import engine
 from dovetail_experiments.engines.local import hear, local

@@ -18,10 +18,9 @@ import typer
 from dovetail.cli.standard_streams import forgiving
 from dovetail.peer.address import ADDRESS, BROKER
 from dovetail.peer.extras import absent, provided
-from dovetail.peer.terminal_escape import plain
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol import outside
-from dovetail.protocol.display_text import line
+from dovetail.protocol.display_text import line, plain
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 

@@ -15,8 +15,7 @@ import typer
 from dovetail.cli.common import RecordedEnv, UsageError, position, show
 from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
-from dovetail.peer.terminal_escape import coloured
-from dovetail.protocol.display_text import line
+from dovetail.protocol.display_text import coloured, line
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seats import player
 

@@ -12,10 +12,9 @@ from dovetail.cli.peers import table
 from dovetail.cli.standard_streams import reserved
 from dovetail.peer.broker_watchdog import GIVE_UP
 from dovetail.peer.extras import absent
-from dovetail.peer.terminal_escape import coloured, plain
 from dovetail.peer.validation_messages import meant
 from dovetail.protocol import json_text as jsontext
-from dovetail.protocol.display_text import line
+from dovetail.protocol.display_text import coloured, line, plain
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seats import player
 

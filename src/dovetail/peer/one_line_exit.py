@@ -8,7 +8,7 @@ from types import TracebackType
 
 from dovetail.peer.error_origin import place
 from dovetail.peer.extras import absent
-from dovetail.peer.terminal_escape import plain
+from dovetail.protocol.display_text import plain
 from dovetail.protocol.errors import DovetailError
 
 

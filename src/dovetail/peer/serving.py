@@ -18,9 +18,9 @@ from dovetail.peer.gc_tuning import patient
 from dovetail.peer.link import Link
 from dovetail.peer.session import hello
 from dovetail.peer.stop_event import StopEvent, on_signals
-from dovetail.peer.terminal_escape import plain
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
+from dovetail.protocol.display_text import plain
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.keys import Key
 from dovetail.transport.process_owner import Owner

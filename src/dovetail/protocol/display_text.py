@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 COLOURS = r"\x1b\[[0-9;]*m"
+_RESET = "\x1b[0m"
 TURNING = "[\u2028-\u202e\u2066-\u206f]"
 """Line ends that few programs show, and characters that turn the reading order of all that follows.
 Arabic and Hebrew need none of them."""
@@ -55,6 +56,17 @@ def line(text: str) -> str:
     text = OBEYED.sub("", text[:LOOKED_AT].translate(_LINE_ENDS))
     found = " ".join(_ORDER.sub("", text).split())
     return found if len(found) <= MAX_LINE else f"{found[: MAX_LINE - 3]}..."
+
+
+def plain(text: str) -> str:
+    """Return a text without control sequences and characters, except line ends and tabs."""
+    return OBEYED.sub("", text)
+
+
+def coloured(text: str) -> str:
+    """Return a text as ``plain`` does, but with its colours, which some games use."""
+    kept = OBEYED.sub(lambda found: found["colours"] or "", text)
+    return f"{kept}{_RESET}" if "\x1b" in kept and not kept.endswith(_RESET) else kept
 
 
 def straight(text: str) -> str:
