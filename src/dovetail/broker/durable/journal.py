@@ -155,13 +155,6 @@ class Journal:
             number = self.number + len(self._waiting) + 1
             self._waiting.append(self._framing.pack(number, codec.encode(record)))
 
-    def unwritable(self, error: OSError) -> str:
-        """Return the line to show for an error of ``flush``."""
-        return (
-            f"cannot write the journal {self.path}: {error.strerror}; "
-            "the broker waits until it can be written; make room"
-        )
-
     def flush(self) -> None:
         """Append the queued records; after an error they stay queued.
 

@@ -105,7 +105,7 @@ class Requests(BrokerPart):
                 state = self._fetched(peer, asked.state_name)
             message = m.Load(number, instance.number, state)
         else:
-            if self._runs.uses(instance):
+            if instance.runs:
                 text = f"agent {instance.number} is in a run; cancel the run first"
                 raise ProtocolError("wrong-state", text)
             if instance.made is None:

@@ -61,10 +61,6 @@ class Runs(BrokerPart):
         """Return a run by number; None if it is not in progress."""
         return self._runs.get(number)
 
-    def uses(self, instance: Instance) -> bool:
-        """Return whether an instance is in any run."""
-        return bool(instance.runs)
-
     def of(self, instance: Instance) -> list[RunState]:
         """Return an instance's runs, oldest first."""
         return [self._runs[number] for number in sorted(instance.runs)]

@@ -285,7 +285,10 @@ class Server:
     def _hold(self, out: list[tuple[Address, m.Message]], error: OSError, now: float) -> None:
         """Hold back everything but heartbeats until the journal can be written again."""
         assert self.journal is not None
-        text = self.journal.unwritable(error)
+        text = (
+            f"cannot write the journal {self.journal.path}: {error.strerror}; "
+            "the broker waits until it can be written; make room"
+        )
         if not self._held.retry:
             log.error(text)
         self._held.begin(out, text, self.core.broker.experiments(), now)

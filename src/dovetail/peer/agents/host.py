@@ -6,6 +6,7 @@ import itertools
 import logging
 import random
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from types import GeneratorType
 from typing import Any
 
@@ -58,24 +59,15 @@ class _Play:
         """The ``seq`` of the decision before, whose answer has arrived."""
 
 
+@dataclass(eq=False, slots=True)
 class _Thought:
     """A decision whose agent is waiting for the answer to a ``Lookahead``."""
 
-    __slots__ = ("decision", "generator", "play", "question", "seq")
-
-    def __init__(
-        self,
-        play: _Play,
-        decision: Decision,
-        seq: int,
-        generator: Generator[Any, Any, Any],
-        question: m.AgentLookahead,
-    ) -> None:
-        self.play = play
-        self.decision = decision
-        self.seq = seq
-        self.generator = generator
-        self.question = question
+    play: _Play
+    decision: Decision
+    seq: int
+    generator: Generator[Any, Any, Any]
+    question: m.AgentLookahead
 
 
 class AgentHost(BaseHost):
