@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.transport.packed import pack, ready
 
 from dovetail import Experiment
 from dovetail.protocol import codec, spaces
@@ -348,7 +349,7 @@ def plain(address: str) -> socket.socket:
     else:
         host, _, port = address.removeprefix("tcp://").rpartition(":")
         made = socket.create_connection((host, int(port)))
-    made.sendall(zmtp.GREETING + zmtp.ready(b"DEALER"))
+    made.sendall(zmtp.GREETING + ready(b"DEALER"))
     return made
 
 
@@ -370,7 +371,7 @@ def slow_frames(address: str, rounds: int | None) -> None:
 
 def returns(address: str, rounds: int | None) -> None:
     """Say hello over one connection after another, and break the protocol."""
-    hello = zmtp.pack([codec.encode(m.Hello(m.VERSION, "agent"))])
+    hello = pack([codec.encode(m.Hello(m.VERSION, "agent"))])
     for _ in times(rounds):
         with plain(address) as made, contextlib.suppress(OSError):
             made.settimeout(1.0)
@@ -381,7 +382,7 @@ def returns(address: str, rounds: int | None) -> None:
 
 def controls(address: str, rounds: int | None) -> None:
     """Send ZeroMQ's PING as fast as the broker takes it, and say nothing."""
-    hello = zmtp.pack([codec.encode(m.Hello(m.VERSION, "agent"))])
+    hello = pack([codec.encode(m.Hello(m.VERSION, "agent"))])
     pings = zmtp.command(b"PING", b"\0\0") * zmtp.CONTROLS
     for _ in times(rounds):
         with plain(address) as made, contextlib.suppress(OSError):
@@ -394,7 +395,7 @@ def controls(address: str, rounds: int | None) -> None:
 
 def empty_frames(address: str, rounds: int | None) -> None:
     """Say hello over one connection after another, and send as many frames as fit in a read."""
-    hello = zmtp.pack([codec.encode(m.Hello(m.VERSION, "agent"))])
+    hello = pack([codec.encode(m.Hello(m.VERSION, "agent"))])
     for _ in times(rounds):
         with plain(address) as made, contextlib.suppress(OSError):
             made.settimeout(1.0)

@@ -75,7 +75,7 @@ def honest(client: bool) -> Said:
         peer.feed(said)
     handshake = b"".join(heard) + bytes(peer.out)
     peer.out.clear()
-    whole = handshake + peer.pack(HONEST)
+    whole = handshake + peer.parts(HONEST)[0]
     last = len(heard[-1])
     return Said(peer, peer._said, [b"", handshake[:64], handshake[:-last], whole])
 

@@ -13,6 +13,7 @@ from zlib import crc32
 import msgspec
 from tests.broker.anarchy import CONNECTIONS, Crowd
 from tests.fuzz import curve
+from tests.transport.packed import pack, ready
 
 from dovetail.broker.core.core import Core
 from dovetail.broker.durable import snapshot
@@ -22,7 +23,7 @@ from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError
 from dovetail.protocol.limits import check
-from dovetail.transport.zmtp import GREETING, Wire, WireError, pack, ready
+from dovetail.transport.zmtp import GREETING, Wire, WireError
 from dovetail_generate import examples
 
 LIMITS = m.Limits(frame=4096, elements=200, depth=12)

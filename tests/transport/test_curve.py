@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nacl.bindings import crypto_box_afternm, crypto_box_beforenm, crypto_scalarmult_base
+from tests.transport.packed import pack
 
 from dovetail.transport import curve, keys, zmtp
 from dovetail.transport.curve import Client, Server
@@ -119,9 +120,9 @@ def test_both_sides_say_what_another_library_says() -> None:
     assert server.owner == THEIRS.public.encode()
     assert client.feed(READY) == []
     assert client.owner == OURS.public.encode()
-    assert client.pack([b"one", b""]) == ASKED
+    assert client.parts([b"one", b""])[0] == ASKED
     assert server.feed(ASKED) == [b"one", b""]
-    assert server.pack([b"yes"]) == TOLD
+    assert server.parts([b"yes"])[0] == TOLD
     assert client.feed(TOLD) == [b"yes"]
 
 
@@ -134,33 +135,33 @@ def test_an_answer_is_no_longer_than_its_question() -> None:
 def test_frames_of_any_size_arrive(size: int) -> None:
     server, client = met()
     frames = [bytes(index % 251 for index in range(size)), b"z", bytes(size)]
-    assert server.feed(client.pack(frames)) == frames
-    assert client.feed(server.pack(frames)) == frames
-    assert client.feed(server.pack([])) == []
+    assert server.feed(client.parts(frames)[0]) == frames
+    assert client.feed(server.parts(frames)[0]) == frames
+    assert client.feed(server.parts([])[0]) == []
 
 
 def test_the_limit_is_that_of_the_frame_inside() -> None:
     server, client = met()
-    assert server.feed(client.pack([bytes(MOST)])) == [bytes(MOST)]
+    assert server.feed(client.parts([bytes(MOST)])[0]) == [bytes(MOST)]
     with pytest.raises(WireError, match="are read"):
-        server.feed(client.pack([bytes(MOST + 1)]))
+        server.feed(client.parts([bytes(MOST + 1)])[0])
     server, client = met()
     server.allow(10)
-    assert server.feed(client.pack([bytes(10)])) == [bytes(10)]
+    assert server.feed(client.parts([bytes(10)])[0]) == [bytes(10)]
     with pytest.raises(WireError, match="are read"):
-        server.feed(client.pack([bytes(11)]))
+        server.feed(client.parts([bytes(11)])[0])
 
 
 def test_commands_are_encrypted_too() -> None:
     server, client = met()
     client._say(zmtp.named(b"PING", b"\x00\x64abc"))
-    before = client.pack([b"before"])
+    before = client.parts([b"before"])[0]
     # Send in the order of making: counts must rise.
     assert server.feed(taken(client) + before) == [b"before"]
     answer = taken(server)
     assert b"PONG" not in answer
     assert client.feed(answer) == []
-    told = server.pack([b"last words"]) + server.farewell("it asked for too much")
+    told = server.parts([b"last words"])[0] + server.farewell("it asked for too much")
     with pytest.raises(Told, match="it asked for too much") as caught:
         client.feed(told)
     assert caught.value.frames == [b"last words"]
@@ -169,24 +170,24 @@ def test_commands_are_encrypted_too() -> None:
 def test_frames_of_different_connections_are_not_interchangeable() -> None:
     (_, client), (server, _) = met(), met()
     with pytest.raises(WireError, match="cannot be opened"):
-        server.feed(client.pack([b"mine"]))
+        server.feed(client.parts([b"mine"])[0])
 
 
 def test_what_a_side_said_is_not_taken_for_what_the_other_says() -> None:
     _, client = met()
-    client.pack([b"", b""])  # so that its next count is new to itself
+    client.parts([b"", b""])  # so that its next count is new to itself
     with pytest.raises(WireError, match="cannot be opened"):
-        client.feed(client.pack([b"echo"]))
+        client.feed(client.parts([b"echo"])[0])
 
 
 def test_frames_are_not_played_again_or_exchanged() -> None:
     server, client = met()
-    first, second = client.pack([b"first"]), client.pack([b"second"])
+    first, second = client.parts([b"first"])[0], client.parts([b"second"])[0]
     assert server.feed(first) == [b"first"]
     with pytest.raises(WireError, match="twice"):
         server.feed(first)
     server, client = met()
-    first, second = client.pack([b"first"]), client.pack([b"second"])
+    first, second = client.parts([b"first"])[0], client.parts([b"second"])[0]
     assert server.feed(second) == [b"second"]
     with pytest.raises(WireError, match="out of order"):
         server.feed(first)
@@ -195,13 +196,13 @@ def test_frames_are_not_played_again_or_exchanged() -> None:
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (zmtp.pack([b"plain"]), "not encrypted"),
-        (zmtp.pack([b"\x07MESSAGE" + bytes(8)]), "not encrypted"),
+        (pack([b"plain"]), "not encrypted"),
+        (pack([b"\x07MESSAGE" + bytes(8)]), "not encrypted"),
         (zmtp.command(b"PING", b"\0\0"), "command that is not encrypted"),
         (zmtp.error("go away"), "command that is not encrypted"),
-        (zmtp.pack([b"\x07MESSAGE" + bytes(40)]), "twice"),
-        (zmtp.pack([b"\x07MESSAGE" + b"\xff" * 40]), "cannot be opened"),
-        (zmtp.pack([b"\x07MESSAGE" + b"\xff" * 5000]), "cannot be opened"),
+        (pack([b"\x07MESSAGE" + bytes(40)]), "twice"),
+        (pack([b"\x07MESSAGE" + b"\xff" * 40]), "cannot be opened"),
+        (pack([b"\x07MESSAGE" + b"\xff" * 5000]), "cannot be opened"),
         (b"\x01\x28\x07MESSAGE" + b"\xff" * 32, "flags 0x01"),
     ],
 )
@@ -232,7 +233,7 @@ def ends(wire: Wire, data: bytes) -> None:
 @given(st.integers(0), st.booleans())
 def test_a_flipped_bit_ends_the_connection(position: int, long: bool) -> None:
     server, client = met()
-    data = client.pack([bytes(300 if long else 3)])
+    data = client.parts([bytes(300 if long else 3)])[0]
     data = changed(data, position % (8 * len(data)))
     ends(server, data)
 
@@ -277,7 +278,7 @@ PARTS = st.one_of(
         st.sampled_from([b"HELLO", b"WELCOME", b"INITIATE", b"READY", b"MESSAGE", b"ERROR"]),
         st.binary(max_size=300),
     ).map(lambda pair: zmtp.command(*pair)),
-    st.binary(max_size=100).map(lambda data: zmtp.pack([b"\x07MESSAGE" + data])),
+    st.binary(max_size=100).map(lambda data: pack([b"\x07MESSAGE" + data])),
 )
 
 

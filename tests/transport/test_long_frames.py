@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.transport.packed import pack
 from tests.transport.test_sockets import GREETED, Good, Pumped, connect
 from tests.transport.test_websocket import WEB
 from tests.transport.test_zmtp import met
 
 from dovetail.protocol import codec
-from dovetail.transport import zmtp
+from dovetail.transport import websocket
 from dovetail.transport.dealer import Dealer
 from dovetail.transport.router import Router
 from dovetail.transport.unsent import LARGE, Unsent
@@ -66,7 +67,8 @@ def test_parts_are_the_bytes_of_a_message_with_long_frames_as_they_are(sizes: li
     frames = numbered(sizes)
     for wire in (Wire(b"ROUTER", MOST), WebWire(MOST, WEB, (), "tcp://127.0.0.1:1")):
         parts = wire.parts(frames)
-        assert b"".join(parts) == wire.pack(frames)
+        web = b"".join(websocket._header(2, len(each)) + each for each in frames)
+        assert b"".join(parts) == (pack(frames) if type(wire) is Wire else web)
         long = [frame for frame in frames if len(frame) >= LARGE]
         assert [part for part in parts if any(part is each for each in long)] == long
 
@@ -80,7 +82,7 @@ def test_pieces_and_ways_to_hand_them_over_make_no_difference(
     sizes: list[int], pieces: list[tuple[int, bool]]
 ) -> None:
     wire, frames = met(most=MOST), numbered(sizes)
-    stream, got = zmtp.pack(frames), list[bytes]()
+    stream, got = pack(frames), list[bytes]()
     for size, into_room in (*pieces, (len(stream), True), (len(stream), False)):
         if wire.room is not None and into_room:
             count = min(size, len(wire.room), len(stream))
@@ -119,7 +121,7 @@ def test_a_long_frame_is_received_in_little_more_than_its_size(router: Pumped) -
 
 def test_what_a_slow_reader_leaves_waits_as_it_is(router: Pumped, good: Good) -> None:
     with connect(router.router.address) as slow:
-        slow.send(GREETED + zmtp.pack([b"here"]))
+        slow.send(GREETED + pack([b"here"]))
         router.until(lambda: b"here" in router.frames)
         connection = next(name for name, frames in router.heard.items() if b"here" in frames)
         frame = bytes(LONG)
@@ -162,7 +164,7 @@ def test_frames_that_are_announced_and_come_by_the_byte_take_no_memory(
     with contextlib.ExitStack() as stack:
         slow = [stack.enter_context(connect(router.router.address)) for _ in range(60)]
         for each in slow:
-            each.send(GREETED + zmtp.pack([b"here"]))
+            each.send(GREETED + pack([b"here"]))
         router.until(lambda: router.frames.count(b"here") == len(slow))
         before = resident()
         for each in slow:

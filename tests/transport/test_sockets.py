@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import zmq
+from tests.transport.packed import pack, ready
 
 from dovetail import transport
 from dovetail.protocol.errors import DovetailError
@@ -27,7 +28,7 @@ from dovetail.transport.lines import KNOWN
 from dovetail.transport.router import Router
 
 MOST = 1 << 20
-GREETED = zmtp.GREETING + zmtp.ready(b"DEALER")
+GREETED = zmtp.GREETING + ready(b"DEALER")
 SOON = 30.0
 """Seconds for what must happen, on a busy machine."""
 HEARTBEAT = 2000
@@ -103,7 +104,7 @@ class Good:
         """Say something and wait for the answer."""
         self.count += 1
         wanted = b"echo %d" % self.count
-        self.socket.send(zmtp.pack([wanted]))
+        self.socket.send(pack([wanted]))
         heard: list[bytes] = []
 
         def answered() -> bool:
@@ -198,7 +199,7 @@ def test_a_peer_that_says_nothing_is_given_up(
 
 
 def test_a_frame_of_any_length_comes_in_any_pieces(router: Pumped) -> None:
-    data = GREETED + zmtp.pack([b"a" * MOST, b"b"])
+    data = GREETED + pack([b"a" * MOST, b"b"])
     with connect(router.router.address) as made:
         while data:
             try:
@@ -213,7 +214,7 @@ def test_frames_that_are_not_complete_have_so_many_bytes_in_all(
     router: Pumped, good: Good, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(router_module, "INCOMPLETE", 200_000)
-    beginning = GREETED + zmtp.pack([b"x" * 90_000])[:-1]
+    beginning = GREETED + pack([b"x" * 90_000])[:-1]
     with contextlib.ExitStack() as stack:
         made = [stack.enter_context(connect(router.router.address)) for _ in range(3)]
         for each in made:
@@ -239,7 +240,7 @@ def test_lines_about_peers_that_have_a_session_are_counted(
 ) -> None:
     for _ in range(KNOWN + 20):
         with connect(router.router.address) as bad:
-            bad.send(GREETED + zmtp.pack([b"hello"]))
+            bad.send(GREETED + pack([b"hello"]))
             router.until(lambda: router.heard)
             [connection] = router.heard
             router.router.authenticate(connection)
@@ -251,7 +252,7 @@ def test_lines_about_peers_that_have_a_session_are_counted(
 
 
 def test_a_flood_gives_the_others_their_turns(router: Pumped, good: Good) -> None:
-    flood = zmtp.pack([b"x"] * 50_000)
+    flood = pack([b"x"] * 50_000)
     with connect(router.router.address) as made:
         made.send(GREETED)
         rest = flood
@@ -274,12 +275,12 @@ def test_a_peer_that_never_reads_is_not_read_and_in_the_end_closed(
     monkeypatch.setattr(router_module, "FULL", 1 << 16)
     monkeypatch.setattr(router_module, "LOST", 1 << 22)
     with connect(router.router.address) as deaf:
-        deaf.send(GREETED + zmtp.pack([b"here"]))
+        deaf.send(GREETED + pack([b"here"]))
         router.until(lambda: b"here" in router.frames)
         [connection] = [each for each, frames in router.heard.items() if b"here" in frames]
         while router.router.waiting(connection) < router_module.FULL:
             router.router.send(connection, [bytes(60_000)])
-        deaf.send(zmtp.pack([b"unread"]))
+        deaf.send(pack([b"unread"]))
         for _ in range(10):
             good.echo()
         assert b"unread" not in router.frames
@@ -295,14 +296,14 @@ def test_a_peer_that_reads_again_is_read_again(
 ) -> None:
     monkeypatch.setattr(router_module, "FULL", 1 << 16)
     with connect(router.router.address) as made:
-        made.send(GREETED + zmtp.pack([b"here"]))
+        made.send(GREETED + pack([b"here"]))
         router.until(lambda: router.frames)
         [connection] = router.heard
         sent = 0
         while router.router.waiting(connection) < router_module.FULL:
             router.router.send(connection, [bytes(60_000)])
             sent += 1
-        made.send(zmtp.pack([b"later"]))
+        made.send(pack([b"later"]))
         wire = zmtp.Wire(b"DEALER", MOST)
         got: list[bytes] = []
 
@@ -320,7 +321,7 @@ def test_what_came_before_a_pause_is_handed_over_as_soon_as_it_is_over(
 ) -> None:
     monkeypatch.setattr(router_module, "FRAMES", 1)
     with connect(router.router.address) as made:
-        made.send(GREETED + zmtp.pack([b"first", b"second"]))
+        made.send(GREETED + pack([b"first", b"second"]))
         router.until(lambda: router.frames)
         assert router.frames == [b"first"]
         [connection] = router.heard
@@ -355,7 +356,7 @@ def test_a_connection_gets_little_time_for_control_frames(router: Pumped) -> Non
 
             made.send(zmtp.command(b"PING", b"\0\0") * 900)
             router.until(answered)
-        made.send(zmtp.pack([b"later"]))
+        made.send(pack([b"later"]))
         end = time.monotonic() + 1.0
         while time.monotonic() < end:
             good.echo()
@@ -462,7 +463,7 @@ def test_no_descriptors_left_is_one_line_and_passes(
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         assert "raise the limit" in caplog.text
-        other.send(GREETED + zmtp.pack([b"in at last"]))
+        other.send(GREETED + pack([b"in at last"]))
         router.until(lambda: b"in at last" in router.frames)
 
 
@@ -720,7 +721,7 @@ def test_unauthenticated_connections_wait_once_their_budget_is_spent(router: Pum
         router.router.authenticate(name)
     router.router.charge(router_module.BUDGET + 1000.0)
     stranger = connect(router.router.address)
-    stranger.send(GREETED + zmtp.pack([b"let me in"]))
+    stranger.send(GREETED + pack([b"let me in"]))
     for _ in range(20):
         good.echo()
         router.pump(0.0)
@@ -735,12 +736,12 @@ def test_unauthenticated_connections_wait_once_their_budget_is_spent(router: Pum
 def test_the_budget_of_unauthenticated_connections_fills_again(router: Pumped) -> None:
     router.router.charge(router_module.BUDGET + 0.001)
     stranger = connect(router.router.address)
-    stranger.send(GREETED + zmtp.pack([b"let me in", b"echo"]))
+    stranger.send(GREETED + pack([b"let me in", b"echo"]))
     router.until(lambda: b"echo" in router.frames)
     assert router.frames == [b"let me in", b"echo"]
     stranger.settimeout(SOON)
     answer = b""
-    while zmtp.pack([b"echo"]) not in answer:
+    while pack([b"echo"]) not in answer:
         more = stranger.recv(1 << 16)
         assert more
         answer += more
@@ -753,8 +754,8 @@ def test_unauthenticated_connections_are_served_in_turn(router: Pumped) -> None:
     for each in floods:
         each.send(GREETED)
     late = connect(router.router.address)
-    late.send(GREETED + zmtp.pack([b"late"]))
-    rubbish = zmtp.pack([b"x" * 50]) * 100
+    late.send(GREETED + pack([b"late"]))
+    rubbish = pack([b"x" * 50]) * 100
 
     def heard() -> bool:
         for each in floods:

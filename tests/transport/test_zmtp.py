@@ -8,6 +8,7 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.transport.packed import pack, ready
 
 from dovetail.transport import zmtp
 from dovetail.transport.zmtp import Wire, WireError
@@ -28,7 +29,7 @@ def met(kind: bytes = b"ROUTER", most: int = MOST) -> Wire:
     wire = Wire(kind, most)
     wire.out.clear()
     other = b"DEALER" if kind == b"ROUTER" else b"ROUTER"
-    assert wire.feed(GREETING + zmtp.ready(other)) == []
+    assert wire.feed(GREETING + ready(other)) == []
     assert wire.ready
     wire.out.clear()
     return wire
@@ -40,7 +41,7 @@ def test_the_greeting_has_the_specified_form() -> None:
 
 
 def test_ready_has_the_specified_form() -> None:
-    assert zmtp.ready(b"DEALER") == READY
+    assert ready(b"DEALER") == READY
 
 
 def test_ready_follows_the_peers_greeting() -> None:
@@ -50,7 +51,7 @@ def test_ready_follows_the_peers_greeting() -> None:
     assert wire.feed(GREETING[:63]) == []
     assert not wire.out
     wire.feed(GREETING[63:])
-    assert bytes(wire.out) == zmtp.ready(b"ROUTER")
+    assert bytes(wire.out) == ready(b"ROUTER")
     assert not wire.ready
     wire.feed(READY)
     assert wire.ready
@@ -68,7 +69,7 @@ def test_ready_follows_the_peers_greeting() -> None:
     ],
 )  # fmt: skip
 def test_messages_have_the_specified_form(frames: list[bytes], data: str) -> None:
-    assert zmtp.pack(frames) == bytes.fromhex(data)
+    assert pack(frames) == bytes.fromhex(data)
     assert met().feed(bytes.fromhex(data)) == frames
 
 
@@ -97,9 +98,9 @@ def test_an_unknown_command_means_nothing() -> None:
         (b"\xff" + bytes(9), "not a ZeroMQ peer"),
         (GREETING[:10] + b"\x01\x00", "version 1 of ZMTP"),
         (GREETING[:12] + b"CURVE".ljust(20, b"\0"), "mechanism 'CURVE'"),
-        (GREETING + zmtp.pack([b"early"]), "before READY"),
+        (GREETING + pack([b"early"]), "before READY"),
         (GREETING + zmtp.command(b"PING", b"\0\0"), "PING came before READY"),
-        (GREETING + zmtp.ready(b"SUB"), "type SUB cannot talk to ROUTER; use DEALER"),
+        (GREETING + ready(b"SUB"), "type SUB cannot talk to ROUTER; use DEALER"),
         (GREETING + zmtp.command(b"READY"), "type unknown"),
         (GREETING + zmtp.command(b"READY", b"\x0bSocket-Type\xff\xff\xff\xff"), "longer than"),
         (GREETING + zmtp.command(b"READY", b"\x0b"), "longer than"),
@@ -138,7 +139,7 @@ FRAMES = st.lists(
 def test_frames_arrive_whole_however_they_are_cut(
     messages: list[list[bytes]], cuts: list[int]
 ) -> None:
-    sent = GREETING + zmtp.ready(b"DEALER") + b"".join(map(zmtp.pack, messages))
+    sent = GREETING + ready(b"DEALER") + b"".join(map(pack, messages))
     wire = Wire(b"ROUTER", MOST)
     found: list[bytes] = []
     sizes = itertools.cycle(cuts)
@@ -151,7 +152,7 @@ def test_frames_arrive_whole_however_they_are_cut(
 
 PARTS = st.one_of(
     st.binary(max_size=70),
-    FRAMES.filter(bool).map(zmtp.pack),
+    FRAMES.filter(bool).map(pack),
     st.sampled_from([GREETING, READY, zmtp.error("x"), zmtp.command(b"PING", b"\0\x01ab")]),
     st.tuples(st.integers(0, 255), st.integers(0, (1 << 64) - 1)).map(
         lambda pair: pair[0].to_bytes() + pair[1].to_bytes(8, "big")
@@ -171,7 +172,7 @@ def test_anything_gives_frames_or_one_kind_of_error(begun: bool, parts: list[byt
 
 def test_a_large_frame_in_small_pieces_takes_time_in_proportion() -> None:
     wire = met(most=1 << 26)
-    data = zmtp.pack([bytes(1 << 24)])
+    data = pack([bytes(1 << 24)])
     found: list[bytes] = []
     for start in range(0, len(data), 1 << 12):
         found += wire.feed(data[start : start + (1 << 12)])

@@ -90,9 +90,9 @@ class _Curve(zmtp.Wire):
 
     # -- messages ----------------------------------------------------------------------------------
 
-    def pack(self, frames: Sequence[bytes]) -> bytes:
-        """Return the bytes of one message of one or more frames, encrypted."""
-        return self._sealed(frames, b"\x00")
+    def parts(self, frames: Sequence[bytes]) -> list[bytes]:
+        """Return the bytes of one message of one or more frames, encrypted, in one part."""
+        return [self._sealed(frames, b"\x00")]
 
     def _sealed(self, frames: Sequence[bytes], flags: bytes) -> bytes:
         """Return the bytes of frames; ``flags`` are those of the last."""
@@ -116,10 +116,6 @@ class _Curve(zmtp.Wire):
                 out += (b"\x02", size.to_bytes(8, "big"), _MESSAGE, count, box)
         self._said = said
         return b"".join(out)
-
-    def parts(self, frames: Sequence[bytes]) -> list[bytes]:
-        """Return the bytes of one message of one or more frames, encrypted, in one part."""
-        return [self.pack(frames)]
 
     def feed(self, data: bytes) -> list[bytes]:
         """Take bytes from the peer; return the frames that they complete.

@@ -70,12 +70,6 @@ class WebWire(Wire):
         """Bytes of an incomplete message."""
         return self._size
 
-    def pack(self, frames: Sequence[bytes]) -> bytes:
-        """Return the bytes of the messages with these frames, one each."""
-        return b"".join(
-            [part for frame in frames for part in (_header(_BINARY, len(frame)), frame)]
-        )
-
     def _header(self, size: int, more: bool) -> bytes:
         """Return the bytes before a frame."""
         return _header(_BINARY, size)

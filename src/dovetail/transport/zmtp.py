@@ -76,20 +76,6 @@ GREETING = greeting("NULL")
 """The first bytes that each side sends without encryption."""
 
 
-def pack(frames: Sequence[bytes]) -> bytes:
-    """Return the bytes of one message of one or more frames."""
-    last = len(frames) - 1
-    out: list[bytes] = []
-    for index, frame in enumerate(frames):
-        size = len(frame)
-        more = index < last
-        if size < 256:
-            out += (b"\x01" if more else b"\x00", size.to_bytes(), frame)
-        else:
-            out += (b"\x03" if more else b"\x02", size.to_bytes(8, "big"), frame)
-    return b"".join(out)
-
-
 def named(name: bytes, data: bytes = b"") -> bytes:
     """Return the body of a command."""
     return len(name).to_bytes() + name + data
@@ -110,11 +96,6 @@ def command(name: bytes, data: bytes = b"") -> bytes:
 def properties(kind: bytes) -> bytes:
     """Return the properties of a socket of a type such as ``ROUTER``, without an identity."""
     return _property(b"Socket-Type", kind) + _property(b"Identity", b"")
-
-
-def ready(kind: bytes) -> bytes:
-    """Return the READY command of a socket of a type such as ``ROUTER``."""
-    return command(b"READY", properties(kind))
 
 
 def complaint(text: str) -> bytes:
@@ -186,12 +167,9 @@ class Wire:
             return len(self._held)
         return self._long.getbuffer().nbytes - len(self.room)
 
-    def pack(self, frames: Sequence[bytes]) -> bytes:
-        """Return the bytes of one message of one or more frames."""
-        return pack(frames)
-
     def parts(self, frames: Sequence[bytes]) -> list[bytes]:
-        """Return the same in parts; each long frame is a part, without a copy."""
+        """Return the bytes of a message of one or more frames; each long frame is a part, without a
+        copy."""
         if len(frames) == 1 and len(frames[0]) < LARGE:
             [frame] = frames
             return [self._header(len(frame), False) + frame]
