@@ -28,23 +28,19 @@ class StopEvent(threading.Event):
         self._woken: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def is_set(self) -> bool:
-        """Return whether it is set."""
         return self._told
 
     def set(self) -> None:
-        """Set it, and wake all who wait."""
         self._told = True
         self._woken.put(None)
 
     def clear(self) -> None:
-        """Reset it."""
         self._told = False
         with suppress(queue.Empty):
             while True:
                 self._woken.get_nowait()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait up to ``timeout`` seconds until it is set; return whether it is."""
         if not self._told:
             with suppress(queue.Empty):
                 self._woken.get(timeout=None if timeout is None else max(0.0, timeout))

@@ -91,7 +91,6 @@ class _Curve(zmtp.Wire):
     # -- messages ----------------------------------------------------------------------------------
 
     def parts(self, frames: Sequence[bytes]) -> list[bytes]:
-        """Return the bytes of one message of one or more frames, encrypted, in one part."""
         return [self._sealed(frames, b"\x00")]
 
     def _sealed(self, frames: Sequence[bytes], flags: bytes) -> bytes:
@@ -118,19 +117,9 @@ class _Curve(zmtp.Wire):
         return b"".join(out)
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Take bytes from the peer; return the frames that they complete.
-
-        Raises:
-            WireError: the peer broke the protocol; the connection is of no further use.
-        """
         return self._unsealed(super().feed(data))
 
     def took(self, count: int) -> list[bytes]:
-        """Take ``count`` bytes that were read into ``room``; return the frame that they complete.
-
-        Raises:
-            WireError: the peer broke the protocol; the connection is of no further use.
-        """
         return self._unsealed(super().took(count))
 
     def _unsealed(self, bodies: list[bytes]) -> list[bytes]:

@@ -90,17 +90,11 @@ class Dealer:
 
     @property
     def ready(self) -> bool:
-        """True if frames would leave now."""
         return self._wire.ready
 
     # -- receiving ---------------------------------------------------------------------------------
 
     def receive(self, timeout: float) -> list[bytes]:
-        """Return the frames that came, waiting up to ``timeout`` seconds for the first.
-
-        Raises:
-            DovetailError: the broker does not accept the key, or asks for one.
-        """
         if self._frames:
             frames, self._frames = self._frames, []
             return frames
@@ -343,7 +337,6 @@ class Dealer:
         self._connected = False
 
     def reset(self) -> None:
-        """Give up the connection and open another."""
         self._discard()
         self._next = 0.0
 

@@ -101,7 +101,6 @@ class Router:
         """Set more options before the socket listens."""
 
     def receive(self, timeout: float) -> list[tuple[bytes, list[bytes] | None]]:
-        """Return what came, waiting up to ``timeout`` seconds."""
         events, self._ended = self._ended, []
         made = self._socket
         if not events and not made.poll(int(max(0.0, timeout) * 1000)):
@@ -118,7 +117,6 @@ class Router:
         return connection, parts
 
     def send(self, connection: bytes, frames: Sequence[bytes]) -> None:
-        """Send frames as one message."""
         try:
             send(self._socket, [self._identity(connection), *frames], block=False)
         except zmq.ZMQError as error:
@@ -127,7 +125,6 @@ class Router:
             self._ended.append((connection, None))
 
     def spread(self, connections: Sequence[bytes], frames: Sequence[bytes]) -> None:
-        """Send frames as one message over each of several connections."""
         for connection in connections:
             self.send(connection, frames)
 
@@ -158,7 +155,6 @@ class Router:
         """Do nothing, as ``admit``."""
 
     def close(self, linger: float = 1.0) -> None:
-        """Close everything, once all queues are sent or after ``linger`` seconds."""
         self._socket.close(linger=int(linger * 1000))
         self._context.term()
 
@@ -220,7 +216,6 @@ class Guarded(Router):
         return connection[LENGTH:]
 
     def close(self, linger: float = 1.0) -> None:
-        """Close everything, once all queues are sent or after ``linger`` seconds."""
         if self._authenticator is not None:
             self._authenticator.stop()
             self._authenticator = None
@@ -259,11 +254,6 @@ class Dealer:
         self.reset()
 
     def receive(self, timeout: float) -> list[bytes]:
-        """Return the frames that came, waiting up to ``timeout`` seconds for the first.
-
-        Raises:
-            DovetailError: the broker refuses the key.
-        """
         made = self._socket
         assert made is not None
         milliseconds = int(timeout * 1000)
@@ -312,7 +302,6 @@ class Dealer:
             send(self._socket, frames, block=False)
 
     def reset(self) -> None:
-        """Give up the connection and open another."""
         self._discard(0)
         made = self._socket = self._context.socket(zmq.DEALER)
         for option, value in (
@@ -355,6 +344,5 @@ class Dealer:
             self._socket = None
 
     def close(self, linger: float) -> None:
-        """Disconnect, once the queue is sent or after ``linger`` seconds."""
         self._discard(linger)
         self._context.term()

@@ -330,7 +330,6 @@ class Router:
     # -- unauthenticated connections ---------------------------------------------------------------
 
     def authenticate(self, name: bytes) -> None:
-        """Mark a connection as authenticated."""
         connection = self._open.get(name)
         if connection is not None:
             self._authenticate(connection)
@@ -358,7 +357,6 @@ class Router:
                 self._selector.register(self._unauthenticated, _READ, None)
 
     def relax(self, relaxed: bool) -> None:
-        """Give unauthenticated connections all time while the broker is idle, or their share."""
         if relaxed != self._relaxed:
             self.charge(0.0)
             self._relaxed = relaxed
@@ -522,7 +520,6 @@ class Router:
         self.charge(time.thread_time() - begun)
 
     def spread(self, names: Sequence[bytes], frames: Sequence[bytes]) -> None:
-        """Send frames as one message over each of some connections, as ``send`` does over one."""
         packed: dict[type[Wire], list[bytes]] = {}
         for name in names:
             connection = self._open.get(name)
@@ -542,7 +539,6 @@ class Router:
         return "" if connection is None else connection.origin
 
     def waiting(self, name: bytes) -> int:
-        """Return how many bytes wait for a peer to read."""
         connection = self._open.get(name)
         return 0 if connection is None else connection.outbox.size
 

@@ -67,30 +67,21 @@ class WebWire(Wire):
 
     @property
     def incomplete(self) -> int:
-        """Bytes of an incomplete message."""
         return self._size
 
     def _header(self, size: int, more: bool) -> bytes:
-        """Return the bytes before a frame."""
         return _header(_BINARY, size)
 
     def farewell(self, text: str) -> bytes:
-        """Return the bytes that tell the peer why we end the connection."""
         answer, code = self._last
         if not self.greeted:
             return answer
         return b"" if self.ended else _closing(code if text else _DONE, text)
 
     def rejection(self, text: str) -> bytes:
-        """Return the bytes that tell a peer that there is no room for it."""
         return self._answer(HTTPStatus.SERVICE_UNAVAILABLE, text)
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Take bytes from the peer; return the frames that they complete.
-
-        Raises:
-            WireError: the peer broke the protocol; the connection is of no further use.
-        """
         protocol = self._protocol
         if not self.greeted and data[:1] == b"\xff" and not self._size:
             text = f"a ZeroMQ program at the port for web pages; connect to {self._other}"
