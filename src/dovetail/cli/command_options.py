@@ -13,13 +13,8 @@ T = TypeVar("T")
 
 
 def add_command(app: typer.Typer, options: type[T], run: Callable[[T], None]) -> None:
-    """Add a command that calls ``run`` with its options, and has its name and help.
-
-    Args:
-        app: the application to extend.
-        options: a dataclass whose fields have Typer annotations and defaults.
-        run: the command.
-    """
+    """Add a command that calls ``run`` with its options, a dataclass with Typer's annotations, and
+    has its name and help."""
 
     def command(**given: Any) -> None:
         run(options(**given))

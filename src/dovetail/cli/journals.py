@@ -197,13 +197,8 @@ def verify(
 
 
 def _verdict(number: int, wrong: int, damaged: int) -> str:
-    """Return the verdict on a journal.
-
-    Args:
-        number: the number of readable episodes.
-        wrong: the number of those that differ.
-        damaged: the number of damaged places.
-    """
+    """Return the verdict on a journal, from the number of readable episodes, of those that differ,
+    and of damaged places."""
     found = f"{number:,} episodes{' that can be read' * bool(damaged)}"
     if wrong:
         said = f"{wrong:,} of {found} {'does' if wrong == 1 else 'do'} not replay as recorded"

@@ -157,13 +157,8 @@ def recorded(environment: str, name: str | None) -> type[Environment]:
 def replayed(
     played: EpisodeRecord, name: str | None, delay: float, say: Callable[[str], object]
 ) -> None:
-    """Replay an episode and compare each turn with the record.
-
-    Args:
-        played: the record.
-        name: the environment; None for the registered one with the recorded name.
-        delay: seconds to wait before each turn.
-        say: called with each line of the report.
+    """Replay an episode in the named or registered environment, and compare each turn with the
+    record.
 
     Raises:
         DovetailError: the replay differs, or the environment does not exist.

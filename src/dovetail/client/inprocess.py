@@ -36,12 +36,7 @@ from dovetail.transport.process_owner import Owner
 
 
 class LocalLink:
-    """The connection of an experiment, or of another peer, to a broker in the same program.
-
-    Args:
-        server: the broker.
-        hello: the peer's first message.
-    """
+    """The connection of an experiment, or of another peer, to a broker in the same program."""
 
     departed = False
 

@@ -76,12 +76,8 @@ def described(checkout: Path) -> str:
 
 
 def digest(module: str, read: Callable[[str], tuple[bytes, Iterable[str]]]) -> str:
-    """Return a digest of a module and of its imports, recursively.
-
-    Args:
-        module: the module's name.
-        read: returns a module's own digest, and the names of the modules that it imports.
-    """
+    """Return a digest of a module and of its imports, recursively; ``read`` returns a module's own,
+    and the names of the modules that it imports."""
     found: dict[str, bytes] = {}
     waiting = [module]
     while waiting:

@@ -60,13 +60,8 @@ def register(kind: Kind, name: str, thing: Any) -> None:
 def registered(
     kind: Kind, name: str, built_in: Mapping[str, Any] | None = None, *, who: str = ""
 ) -> Any:
-    """Return the object registered under a name; the name may be untrusted.
-
-    Args:
-        kind: the kind of object.
-        name: its name.
-        built_in: the caller's own choices, by name; these take precedence.
-        who: the caller's name, with which errors begin.
+    """Return the object registered under a name, which may be untrusted; ``built_in`` takes
+    precedence.
 
     Raises:
         DovetailError: the name is unknown, or an installed package fails to load it.

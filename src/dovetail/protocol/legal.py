@@ -101,12 +101,7 @@ def shown(legal: list[int] | bytes) -> str:
 
 
 def problem(mask: bytes, space: Space) -> str | None:
-    """Return what is wrong with the mask of a seat to act; None if it is valid.
-
-    Args:
-        mask: a mask of any size.
-        space: the seat's action space.
-    """
+    """Return what is wrong with the mask of a seat to act; None if it is valid."""
     size = len(mask)
     if isinstance(space, Discrete):
         end = max(0, space.start + space.n)

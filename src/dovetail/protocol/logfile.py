@@ -68,12 +68,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """The framing of a file's records.
-
-    Args:
-        title: the line that names the format.
-        mark: the file's mark.
-    """
+    """The framing of a file's records: the line that names the format, and the file's mark."""
 
     title: bytes
     mark: bytes
@@ -213,15 +208,8 @@ def _scan(
 
 
 def _entry(data: mmap.mmap, start: int, end: int, mark: bytes, used: int) -> Entry | None:
-    """Return the record at a position; None if it is not whole.
-
-    Args:
-        data: the file.
-        start: the position.
-        end: the position of the next mark, or the end of the file.
-        mark: the file's mark.
-        used: the end of its last byte that is not zero.
-    """
+    """Return the record at a position, before the next mark or the end of the file; None if it is
+    not whole.  Only zeros follow ``used``."""
     body = start + HEAD
     if body > end or data[start : start + MARK] != mark:
         return None

@@ -142,10 +142,6 @@ def wrong_key(address: str) -> str:
 class Listener:
     """A socket that listens at an address; ``close`` removes the file of a Unix socket.
 
-    Args:
-        text: the address.
-        option: the one that chooses it.
-
     Raises:
         DovetailError: it cannot listen there; one line says why.
     """

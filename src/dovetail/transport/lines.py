@@ -14,12 +14,8 @@ KNOWN = 100
 
 
 class Lines:
-    """Writes warnings, and counts those beyond ``most`` in a period; the next line says how many.
-
-    Args:
-        log: the logger.
-        most: lines in a period.
-    """
+    """Writes warnings, and counts those beyond ``most`` in a period; the next line says how
+    many."""
 
     def __init__(self, log: logging.Logger, most: int = MAX_LINES) -> None:
         self._log = log

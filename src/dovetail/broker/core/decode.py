@@ -38,11 +38,7 @@ def halves(frames: list[bytes], several: bool) -> list[list[bytes]]:
 
 
 class Intake:
-    """Decodes the frames that a core receives.
-
-    Args:
-        core: the core to feed; its limits bound the frames.
-    """
+    """Decodes the frames that a core receives, within its limits."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

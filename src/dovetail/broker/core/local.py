@@ -84,10 +84,6 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
     A shortcut for turns whose observations are numbers, lists of numbers, ASCII text or arrays,
     with or without arrays of afterstates, ASCII text and scenes beside them: encoding and decoding
     take long.
-
-    Args:
-        turn: from an environment in this process.
-        limits: the broker's limits of frames.
     """
     said: Any = turn  # what rules return is not always what the types say
     seats: Any = said.seats

@@ -96,11 +96,7 @@ class Journal:
         return AppendFile(path, self._framing.head, end, sync, locked=held)
 
     def _read(self, end: int) -> int:
-        """Read the records; return the offset at which to append.
-
-        Args:
-            end: the offset of the first record.
-        """
+        """Read the records from an offset on; return the offset at which to append."""
         for each in entries(self.path):
             if isinstance(each, Damage):
                 if each.torn:

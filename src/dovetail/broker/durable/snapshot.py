@@ -60,23 +60,15 @@ def _fixed(core: Core) -> dict[str, Any]:
 
 
 def write(core: Core, locals_: Mapping[str, Any]) -> bytes:
-    """Return the state of a core whose output has been taken.
-
-    Args:
-        core: the core to save.
-        locals_: the addresses of peers in this process, by name.
-    """
+    """Return the state of a core whose output has been taken; ``locals_`` names the addresses of
+    peers in this process."""
     core.rewatch()
     return ObjectCodec(_CLASSES, {**_fixed(core), **locals_}, whole=_WHOLE).encode(core.snapshot())
 
 
 def read(data: bytes, core: Core, absent: Callable[[str], Any]) -> None:
-    """Restore a core from the bytes that ``write`` returned.
-
-    Args:
-        data: the bytes to read.
-        core: a new core.
-        absent: returns a stand-in for the address of a peer in the process that wrote them.
+    """Restore a new core from the bytes that ``write`` returned; ``absent`` makes stand-ins for the
+    addresses of peers in the process that wrote them.
 
     Raises:
         ValueError: the bytes are not such a state.

@@ -90,13 +90,8 @@ class Absent:
 
 
 def fresh(settings: Settings, secret: bytes, journal: Journal | None) -> Core:
-    """Return a core with nothing in progress.
-
-    Args:
-        settings: the broker's.
-        secret: the key of its session tokens.
-        journal: supplies the stored states, and the numbers already used.
-    """
+    """Return a core with nothing in progress; the journal supplies the stored states, and the
+    numbers already used."""
     core = Core(settings, secret)
     core.broker.journalled = journal is not None
     if journal is not None:
@@ -111,13 +106,8 @@ def fresh(settings: Settings, secret: bytes, journal: Journal | None) -> Core:
 def replay(
     core: Core, events: Iterable[Event], known: Callable[[Any], Any]
 ) -> tuple[list[AnyRecord], float]:
-    """Feed a core its logged input again; return its records and its last time.
-
-    Args:
-        core: the core in its state before the events.
-        events: the input, in order.
-        known: returns the address that a logged address stands for.
-    """
+    """Feed a core its logged input again; return its records and its last time. ``known`` returns
+    the address that a logged one stands for."""
     intake = Intake(core)
     records: list[AnyRecord] = []
     now = 0.0
@@ -142,9 +132,6 @@ def replay(
 class Live:
     """The write-ahead log beside a journal.
 
-    Args:
-        journal: the journal of the same runs.
-
     ``restore`` returns what was in progress when the last broker died; ``begin`` opens the file.
     """
 
@@ -167,9 +154,6 @@ class Live:
         """Return the last broker's core, secret and time; None if it left none.
 
         Records that it decided and did not yet write to the journal are written now.
-
-        Args:
-            settings: this broker's.
 
         Raises:
             OSError: the log cannot be read, or the journal cannot be written.
@@ -254,12 +238,7 @@ class Live:
         return known[1]
 
     def begin(self, core: Core, secret: bytes, now: float) -> None:
-        """Start the log afresh with a snapshot.
-
-        Args:
-            core: a core whose output has been taken.
-            secret: the key of its session tokens.
-            now: the core's time.
+        """Start the log afresh with a snapshot of a core whose output has been taken.
 
         Raises:
             DovetailError: another broker uses the file.

@@ -111,22 +111,8 @@ class Match:
         line: list[list[Any]] | None = None,
         pace: Pace | None = None,
     ) -> Play:
-        """Seat the instances and ask for the first turn.
-
-        Args:
-            episode: the number of the episode.
-            index: its index in the run.
-            seed: the environment's seed.
-            rules: the run's rules.
-            seated: the assignment of each seat.
-            now: the time.
-            watched: whether a watcher wants the text of each turn.
-            scenes: whether a watcher wants the scene of each turn.
-            modes: the mode of each agent of the run.
-            draws: the source of the seats' seeds.
-            line: the joint actions of the opening.
-            pace: the rate of paced watchers.
-        """
+        """Seat the instances and ask for the first turn; ``watched`` and ``scenes`` say whether a
+        watcher wants the text and the scene of each turn, ``draws`` gives the seats' seeds."""
         if not self.seats:
             self.seats = [Seat(number, each.instance) for number, each in enumerate(seated)]
         before = self._peers()
@@ -265,12 +251,8 @@ class Play:
             seat.asked = seat.instance.peer.outbox.ask(decision)
 
     def step(self, now: float, pace: Pace | None) -> None:
-        """Send the joint action to the environment, unless it has yet to catch up.
-
-        Args:
-            now: the time.
-            pace: the rate of paced watchers if they are shown the next turn.
-        """
+        """Send the joint action to the environment, unless it has yet to catch up; without
+        ``pace``, paced watchers are not shown the next turn."""
         step = self.episode.step(now)
         self.due = pace is not None
         if pace is not None:

@@ -247,13 +247,9 @@ def waits(asked: m.Run) -> bool:
 
 
 def fixed(asked: m.Run, offers: Mapping[str, m.Offer]) -> dict[str, Any]:
-    """Return a run's configuration, completed with the defaults on offer.
+    """Return a run's configuration, completed with the defaults of the offers, given by peer name.
 
     All of its matches then play the same game, whichever peer serves them.
-
-    Args:
-        asked: the requested run.
-        offers: the offers of its environment, by peer name.
 
     Raises:
         ProtocolError: ``unknown``: the defaults differ.

@@ -54,14 +54,7 @@ class Over:
 
 
 class Stack(Batch):
-    """The episodes of a batched match.
-
-    Args:
-        match: the match, open.
-        rules: the run's rules.
-        agents: the run's agents, in order.
-        draws: the source of the seats' seeds.
-    """
+    """The episodes of a batched match."""
 
     def __init__(
         self, match: Match, rules: m.RunRules, agents: list[Instance], draws: SeatSeeds

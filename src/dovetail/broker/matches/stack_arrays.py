@@ -22,14 +22,7 @@ MEASURE = 1_300
 
 
 class StackArrays:
-    """The accounts of a batched match.
-
-    Args:
-        size: the number of slots.
-        seats: the number of seats.
-        holders: the holder (an index of ``Stack.instances``) of each agent of the run.
-        draws: the source of the seats' seeds.
-    """
+    """The accounts of a batched match; ``holders`` has the holder of each agent of the run."""
 
     def __init__(self, size: int, seats: int, holders: Column, draws: SeatSeeds) -> None:
         self.holders = holders

@@ -39,11 +39,7 @@ class Asked:
 
 
 class Batch(StackArrays):
-    """The accounts of all slots, and the decisions of the current batch.
-
-    Args:
-        size, seats, holders, draws: as for ``StackArrays``.
-    """
+    """The accounts of all slots, and the decisions of the current batch."""
 
     def __init__(self, size: int, seats: int, holders: Column, draws: SeatSeeds) -> None:
         super().__init__(size, seats, holders, draws)

@@ -66,13 +66,7 @@ class TurnColumns:
 
 
 def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> TurnColumns:
-    """Decode the environment's turns.
-
-    Args:
-        given: the message.
-        batch: the slots that were stepped.
-        spec: the environment's spec.
-        space: the action space of every seat.
+    """Decode the environment's turns of the slots in a batch.
 
     Raises:
         ProtocolError: ``invalid``: the columns contradict the batch, the spec or each other.

@@ -23,13 +23,7 @@ UNGREETED = "say hello first; no session is known for this connection"
 def check(
     hello: m.Hello, token: str | None, allowance: limits.Allowance, entrant: str = ""
 ) -> None:
-    """Check a ``hello``.
-
-    Args:
-        hello: the message.
-        token: the broker's access token, if it has one.
-        allowance: the peer's limits.
-        entrant: the owner of the access token that it carries; empty for none.
+    """Check a ``hello``; ``entrant`` is the owner of the access token that it carries, if any.
 
     Raises:
         ProtocolError: the ``hello`` is refused.
@@ -63,12 +57,7 @@ def check(
 
 
 def scoped(hello: m.Hello, owner: str) -> m.Hello:
-    """Return a ``hello`` with its unique names prefixed by the owner's.
-
-    Args:
-        hello: the message.
-        owner: the peer's entrant or key; empty for no prefix.
-    """
+    """Return a ``hello`` with its unique names prefixed by its owner's, if there is one."""
     if not owner:
         return hello
     offers = [
@@ -82,11 +71,6 @@ def still(
     peer: Peer, access: Access | None, entrant: Callable[[str], str | None]
 ) -> limits.Allowance | None:
     """Check that a peer is still admitted; return its key's limits, None without a key.
-
-    Args:
-        peer: the peer.
-        access: the current permissions.
-        entrant: returns the current owner of an access token.
 
     Raises:
         ProtocolError: ``access``: its key or token was revoked, or no longer permits its role.

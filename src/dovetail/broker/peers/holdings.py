@@ -39,12 +39,7 @@ def weight(broker: BrokerState, peer: Peer) -> int:
 
 
 def check_room(broker: BrokerState, peer: Peer, more: int = 0) -> None:
-    """Check that more memory may be held for a peer's latest message.
-
-    Args:
-        broker: the broker's state.
-        peer: the sender.
-        more: bytes beyond those of the message.
+    """Check that memory may be held for a peer's latest message and ``more`` bytes.
 
     Raises:
         ProtocolError: ``limit``: the peer would hold too much.

@@ -128,11 +128,7 @@ class Peer:
 
 
 def heartbeat(usual: float, peers: int) -> float:
-    """Return the heartbeat of a new peer, in seconds.
-
-    Args:
-        usual: the heartbeat without a crowd.
-        peers: the number of peers so far.
+    """Return the heartbeat of a new peer, in seconds; ``usual`` is the one without a crowd.
 
     The total rate of pings grows with the logarithm of the number, up to ``MAX_HEARTBEAT``.
     """

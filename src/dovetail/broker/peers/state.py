@@ -131,13 +131,8 @@ class BrokerState(BrokerPart):
         self.record(peer, StateRecord(name, agent, state, key=peer.key, shared=shared), len(state))
 
     def record(self, peer: Peer, record: AnyRecord, size: int) -> None:
-        """Queue an episode or state for the journal.
-
-        Args:
-            peer: the experiment that it is counted for.
-            record: the record to write.
-            size: bytes of the state, or of the actions and the run.
-        """
+        """Queue an episode or state for the journal; ``size`` is that of the state, or of the
+        actions and the run."""
         self.records.append(record)
         if self.journalled:
             for owner in (peer.owner, ALL):

@@ -34,15 +34,10 @@ MAX_COMPARED = 50
 def catalogue(
     broker: BrokerState, instances: Instances, runs: Runs, start: int = 0
 ) -> tuple[dict[str, Any], float]:
-    """Return a page of the catalogue as SPEC.md defines it, and its cost in units.
+    """Return a page of the catalogue from an entry on, as SPEC.md defines it, and its cost in
+    units.
 
     Only the entries of the page are made.
-
-    Args:
-        broker: the broker's state.
-        instances: the agent instances.
-        runs: the runs in progress.
-        start: the index of the first entry.
     """
     body: dict[str, Any] = {}
     number = size = values = made = 0

@@ -49,16 +49,8 @@ class SeatAccount:
         stands_for: int | None = None,
         since: int = 0,
     ) -> None:
-        """Open the account of an episode, or of a substitute in the middle of one.
-
-        Args:
-            seed: the seat's seed.
-            clock: the seat's clock.
-            space: the seat's action space.
-            mode: its agent's mode.
-            stands_for: the number of the lost agent that a substitute replaces.
-            since: the substitute's first possible turn.
-        """
+        """Open the account of an episode, or of a substitute in the middle of one: ``stands_for``
+        is the number of the lost agent, ``since`` the first turn in which it can act."""
         self.seed = seed
         self.clock = clock
         self.space = space

@@ -139,15 +139,7 @@ def chosen(number: int, legal: Legal, space: Space) -> int | None:
 
 
 def replacement(price: Breach, seed: int, turn: int, legal: Legal, space: Space) -> int | None:
-    """Return the random action that replaces a breach; None if the run draws none, or cannot.
-
-    Args:
-        price: the run's rule for the breach.
-        seed: the seat's seed.
-        turn: the turn of the decision.
-        legal: the legal actions.
-        space: the seat's action space.
-    """
+    """Return the random action that replaces a breach; None if the run draws none, or cannot."""
     return chosen(derive(seed, "breach", turn), legal, space) if price == "random" else None
 
 

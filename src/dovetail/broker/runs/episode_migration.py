@@ -57,12 +57,7 @@ class Migration:
 
 
 class EpisodeMigrations(BrokerPart):
-    """The episodes that are moving.
-
-    Args:
-        broker: the broker's state.
-        matches: all matches.
-    """
+    """The episodes that are moving."""
 
     STATE = ("all",)
 

@@ -24,13 +24,7 @@ from dovetail.protocol.journal import EpisodeRecord
 
 
 class Episodes(BrokerPart):
-    """The episodes in progress.
-
-    Args:
-        broker: the broker's state.
-        watching: the watchers.
-        matches: all matches.
-    """
+    """The episodes in progress."""
 
     STATE = ("_all",)
 

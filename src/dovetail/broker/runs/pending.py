@@ -11,14 +11,8 @@ from dovetail.protocol import messages as m
 
 
 def awaited(runs: Runs, peer: Peer, kind: str, about: Mapping[str, Any]) -> int | None:
-    """Return the ``seq`` of the request that an answer is for; None if none is pending.
-
-    Args:
-        runs: the runs in progress.
-        peer: the sender.
-        kind: the type of the answer.
-        about: its readable fields.
-    """
+    """Return the ``seq`` of the request that an answer is for, by its type and readable fields;
+    None if none is pending."""
     match = runs.matches.get(about.get("match", 0))
     play = runs.episodes.get(about.get("episode", 0))
     if kind in ("turns", "actions"):

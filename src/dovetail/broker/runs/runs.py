@@ -195,13 +195,8 @@ class Runs(BrokerPart):
         self.wake([each for each in run.instances() if each.offer.capacity], now)
 
     def wake(self, instances: Iterable[Instance], now: float, *, room: bool = False) -> None:
-        """Advance the runs that may have waited for some agents, oldest first.
-
-        Args:
-            instances: the agents; those that are not free wake no one.
-            now: the time.
-            room: True to also advance the runs that wait for room at an environment.
-        """
+        """Advance the runs that may have waited for some agents or, with ``room``, for an
+        environment, oldest first."""
         numbers = {number for each in instances if each.free() for number in each.runs}
         if room:
             numbers.update(run.number for run in self if run.short)
@@ -230,17 +225,9 @@ class Runs(BrokerPart):
         blame: int | None = None,
         code: str = "unavailable",
     ) -> None:
-        """End a run with its episodes and matches, and tell its experiment.
-
-        Args:
-            run: the run.
-            reason: the reason.
-            message: a line to show with it.
-            now: the time.
-            ending: returns the ending of an episode in progress; None cancels them.
-            blame: the index of the agent to blame.
-            code: the error code of a failed run.
-        """
+        """End a run with its episodes and matches, and tell its experiment. ``ending`` returns the
+        ending of an episode in progress, None cancels them; ``blame`` is the index of the agent at
+        fault."""
         run.machine.on(EVENTS[reason])
         cancelled = Ending("cancelled", message=message)
         for play in sorted(run.playing.values(), key=lambda each: each.match.number):

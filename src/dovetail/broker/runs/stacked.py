@@ -54,14 +54,8 @@ def suits(asked: m.Run, agents: list[Instance]) -> bool:
 
 
 def groups(asked: m.Run, agents: list[Instance], peers: list[Peer], most: int) -> list[int]:
-    """Return the number of slots of each group of a run; empty if it is not batched.
-
-    Args:
-        asked: the requested run.
-        agents: its agents, in order.
-        peers: the peers that serve the environment batched.
-        most: the maximum number of episodes at once.
-    """
+    """Return the number of slots of each group of a run, ``most`` together; empty if it is not
+    batched."""
     if not peers or not suits(asked, agents):
         return []
     slots = min([most, *(agent.offer.capacity for agent in agents if agent.offer.capacity)])
@@ -79,10 +73,6 @@ class Stacked(BrokerPart):
 
     If an agent learns, the groups of a run proceed in a fixed order, so that it hears and learns
     the same whichever environment answers first.
-
-    Args:
-        broker: the broker's state.
-        watching: the watchers.
     """
 
     STATE = ("_all",)
@@ -191,12 +181,8 @@ class Stacked(BrokerPart):
         self._go_on(run, stack, overs, now)
 
     def _counted(self, run: RunState, stack: Stack, size: int, overs: list[Over]) -> list[Over]:
-        """Count the bytes kept of a group; return the episodes that end if they are too many.
-
-        Args:
-            size: the bytes of its turns.
-            overs: the episodes that the turns end anyway.
-        """
+        """Count the bytes kept of a group after turns of ``size`` bytes; return the episodes that
+        end if they are too many, besides ``overs``."""
         more = stack.needs(stack.rows) + size - stack.held
         if not size or abs(more) <= COUNTED:
             return []

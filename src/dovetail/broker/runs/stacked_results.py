@@ -19,12 +19,7 @@ from dovetail.protocol.journal import EpisodeRecord
 
 
 class Results:
-    """The results of all groups.
-
-    Args:
-        broker: the broker's state.
-        watching: the watchers.
-    """
+    """The results of all groups."""
 
     def __init__(self, broker: BrokerState, watching: Watching) -> None:
         self._broker = broker

@@ -14,12 +14,7 @@ PATIENCE = 2.0
 
 def waiting(run: RunState, playing: Callable[[Instance], RunState | None], now: float) -> str:
     """Return a line that says what a run is waiting for; empty if it has not waited long.
-
-    Args:
-        run: the run, whose ``held`` is updated.
-        playing: returns the oldest run in which an agent plays an episode.
-        now: the time.
-    """
+    ``playing`` returns the oldest run in which an agent plays an episode."""
     asked_for = run.permits or not run.rules.stepwise
     if run.machine.state != "running" or run.running or not run.schedule or not asked_for:
         run.held = None

@@ -14,11 +14,7 @@ TAKEN = 32 << 20
 
 
 class HeldOutput:
-    """The held output, and the notice to those waiting for it.
-
-    Args:
-        tell: sends messages at once.
-    """
+    """The held output, and the notice to those waiting for it."""
 
     def __init__(self, tell: Callable[[Said], None]) -> None:
         self.said: Said = []
@@ -37,14 +33,7 @@ class HeldOutput:
         self.said += out
 
     def begin(self, out: Said, why: str, experiments: list[Address], now: float) -> None:
-        """Hold back output whose records could not be written.
-
-        Args:
-            out: the output, in order.
-            why: the reason, to be shown.
-            experiments: the connections to tell.
-            now: the time.
-        """
+        """Hold back output whose records could not be written, and tell the experiments why."""
         first = not self._why
         self.said = without_heartbeats(out, self._tell)
         self.retry = now + RETRY

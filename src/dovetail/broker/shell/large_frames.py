@@ -46,14 +46,8 @@ class LargeFrames:
     def wait(
         self, connection: Address, size: int, seconds: float, runs: Iterable[RunState]
     ) -> float:
-        """Count a large read; return the seconds for which not to read from its sender.
-
-        Args:
-            connection: the sender.
-            size: its bytes.
-            seconds: the time that everybody else waited for it.
-            runs: the runs in progress.
-        """
+        """Count a large read, for which all others waited some seconds; return for how many not to
+        read from its sender."""
         now = time.monotonic()
         self._came[connection] = now
         earned = SHARE * (now - self._counted)

@@ -105,12 +105,8 @@ class Watching(BrokerPart):
         return self.of(run).pace if self.attended else None
 
     def thoughts(self, run: RunState, seen: bool) -> bool:
-        """Return whether any watcher of a run wants thoughts and may see them.
-
-        Args:
-            run: the run.
-            seen: whether paced watchers see the episode.
-        """
+        """Return whether any watcher of a run wants thoughts and may see them; ``seen`` counts the
+        paced ones."""
         return self.attended and self.of(run).thoughts[seen]
 
     @property
@@ -128,13 +124,8 @@ class Watching(BrokerPart):
         self._attended = None
 
     def shows(self, run: RunState, play: Play, last: bool = False) -> bool:
-        """Return whether any watcher is shown the latest turn of an episode.
-
-        Args:
-            run: the run.
-            play: the episode.
-            last: whether the episode ends with it, which all watchers see.
-        """
+        """Return whether any watcher is shown the latest turn of an episode; all see its last
+        one."""
         if not self.attended or (self._out.crowded and not last):
             return False
         return self.of(run).all or (play.due and self.of(run).pace is not None)
@@ -187,14 +178,10 @@ class Watching(BrokerPart):
     def tell(
         self, run: RunState, message: m.Progress | m.Done | m.Episode, *, seen: bool = True
     ) -> None:
-        """Send a message that may be lost to a run's watchers, except its own experiment.
+        """Send a message that may be lost to a run's watchers, the paced ones if ``seen``, except
+        its own experiment.
 
         It hides the environment's seed, which other episodes of the round may share.
-
-        Args:
-            run: the run.
-            message: the message.
-            seen: whether it is for paced watchers, too.
         """
         if not self.attended or not (self.of(run).all or (seen and self.of(run).asked)):
             return

@@ -40,14 +40,7 @@ class _Play:
 
 
 class Group:
-    """An instance's seats in a group.
-
-    Args:
-        agent: the instance.
-        slots: the number of episodes played at once.
-        describe: returns one line about an exception, and logs an unexpected one.
-        failed_at_end: records an exception from the agent's ``end``.
-    """
+    """An instance's seats in a group."""
 
     def __init__(self, agent: Agent, slots: int, describe: Describe, failed_at_end: Failed) -> None:
         self.agent = agent

@@ -109,13 +109,8 @@ class AgentHost(BaseHost):
         return [_offer(name, each) for name, each in self.types.items()]
 
     def answer(self, decision: Decision, action: Any, refused: int = 0) -> list[m.Message]:
-        """Return the answer to a decision that was put off with ``LATER``; none if that is over.
-
-        Args:
-            decision: the decision.
-            action: the action.
-            refused: the number of illegal answers before, for the seat's result.
-        """
+        """Return the answer to a decision that was put off with ``LATER``, after some illegal ones;
+        none if that is over."""
         out: list[m.Message] = []
         key = (decision.episode, decision.seat.seat)
         found = self._open.get(key)

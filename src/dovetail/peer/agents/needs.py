@@ -36,11 +36,7 @@ class Needs(Struct, frozen=True, kw_only=True):
     """``discrete``: every action space is ``Discrete``, and all seats have the same."""
 
     def check(self, who: str, spec: Spec) -> None:
-        """Check that a game meets the requirements.
-
-        Args:
-            who: the agent's name in the error.
-            spec: the game's description.
+        """Check that a game meets the requirements of an agent.
 
         Raises:
             DovetailError: a requirement is not met; the text names it.

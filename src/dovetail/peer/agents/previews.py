@@ -23,11 +23,8 @@ class _Preview(m.Preview):
 
 
 def read(body: Any, lines: int) -> list[m.Preview]:
-    """Return the positions in a reply, ignoring unknown fields.
-
-    Args:
-        body: the reply's body: decoded objects, or in process the positions themselves.
-        lines: the number of lines in the question.
+    """Return the positions in a reply to a number of lines, in process as they are; ignore unknown
+    fields.
 
     Raises:
         DovetailError: it is invalid, or has another number of positions.

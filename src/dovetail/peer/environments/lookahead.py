@@ -12,15 +12,10 @@ from dovetail.protocol.messages import Preview
 
 
 class Walk:
-    """Plays lines of actions from one position.
+    """Plays lines of actions from a fork of an episode, which is not modified.
 
     A line that extends the previous one continues from its end, even across calls.  This makes
     depth-first order cheap, and play-outs that ask for one action at a time.
-
-    Args:
-        root: a fork of the episode; not modified.
-        to_act: the seats that must act there.
-        seats: the number of seats.
     """
 
     def __init__(self, root: Environment, to_act: Sequence[int], seats: int) -> None:
