@@ -49,7 +49,8 @@ class Episodes(BrokerPart):
         seated = run.assignments(index)
         for instance in {assignment.instance for assignment in seated}:
             instance.busy += 1
-        watched = (run.rules.stepwise and run.asked.texts) or self._watching.all(run)
+        interest = self._watching.wishes(run)
+        watched = (run.rules.stepwise and run.asked.texts) or interest.all
         number = self._broker.number()
         seed = run.schedule.seed(index)
         rules = run.rules
@@ -58,13 +59,13 @@ class Episodes(BrokerPart):
         play = match.begin(
             *(number, index, seed, rules, seated, now),
             watched=watched,
-            scenes=self._watching.scenes(run),
+            scenes=interest.scenes,
             modes=run.modes(),
             draws=run.draws(),
             line=run.schedule.line(index),
-            pace=self._watching.pace(run),
+            pace=interest.pace,
         )
-        play.episode.think = self._watching.thoughts(run, play.seen)
+        play.episode.think = interest.thoughts[play.seen]
         self._all[number] = run, play
         run.playing[match] = play
         self._matches.watch(match)
@@ -228,7 +229,7 @@ class Episodes(BrokerPart):
                 # The start is sent again where an episode moves to another environment.
                 play.start = replace(start, watched=True, scenes=start.scenes or asked.scenes)
                 play.late = True
-            play.episode.think = self._watching.thoughts(run, play.seen)
+            play.episode.think = self._watching.wishes(run).thoughts[play.seen]
             if asked.scenes and play.episode.turn >= 0:
                 self._watching.show_one(peer, asked, run, shown(run, play, now=now))
                 units += SHOWN
@@ -332,7 +333,7 @@ class Episodes(BrokerPart):
     def _pace(self, run: RunState, play: Play, now: float) -> Pace | None:
         """Return the pace of paced watchers if they are shown the next turn, else None."""
         if now >= play.rest:
-            return self._watching.pace(run)
+            return self._watching.wishes(run).pace
         return None
 
     def _timed(self, run: RunState, play: Play, now: float) -> None:

@@ -32,6 +32,9 @@ class Interest(NamedTuple):
     """True if any may see thoughts and asks for them: without and with the paced watchers."""
 
 
+NO_INTEREST = Interest([], False, False, None, (False, False))
+
+
 class Watching(BrokerPart):
     """The watching peers, and all that decides what they are shown."""
 
@@ -92,22 +95,9 @@ class Watching(BrokerPart):
             self._interests[run.number] = found
         return found
 
-    def all(self, run: RunState) -> bool:
-        """Return whether any peer watches all turns of a run."""
-        return self.attended and self.of(run).all
-
-    def scenes(self, run: RunState) -> bool:
-        """Return whether any peer wants the scenes of all turns of a run."""
-        return self.attended and self.of(run).scenes
-
-    def pace(self, run: RunState) -> Pace | None:
-        """Return a run's rate for paced watchers; None if there are none."""
-        return self.of(run).pace if self.attended else None
-
-    def thoughts(self, run: RunState, seen: bool) -> bool:
-        """Return whether any watcher of a run wants thoughts and may see them; ``seen`` counts the
-        paced ones."""
-        return self.attended and self.of(run).thoughts[seen]
+    def wishes(self, run: RunState) -> Interest:
+        """Return a run's watchers and their wishes; none while no watcher is connected."""
+        return self.of(run) if self.attended else NO_INTEREST
 
     @property
     def attended(self) -> bool:
