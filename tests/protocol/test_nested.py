@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dovetail.peer import options
+from dovetail.cli.common import settings
 from dovetail.protocol import codec, columns
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Spec
@@ -45,7 +45,7 @@ def state() -> bytes:
 READERS: dict[str, Callable[[], object]] = {
     "a frame": lambda: codec.decode(PACKED),
     "a payload": lambda: codec.opened(msgspec.Raw(PACKED)),
-    "columns": lambda: columns.opened(msgspec.Raw(PACKED)),
+    "columns": lambda: columns.values("x", msgspec.Raw(PACKED), 1),
     "a saved agent": lambda: saving.unpack("me", state(), 1, Nothing, Nothing),
     "a genome": lambda: Genome.read(f'{{"x": {JSON}}}'.encode()),
     "weights": lambda: Weights.read(f'{{"x": {JSON}}}'.encode()),
@@ -66,7 +66,7 @@ def test_they_are_refused(reader: str) -> None:
 
 def test_they_are_shown_as_they_are_or_named(tmp_path: Path) -> None:
     assert endpoint._problem(JSON.encode()) == "[" * 200
-    assert options.settings([f"deep={JSON}"]) == {"deep": JSON}
+    assert settings([f"deep={JSON}"]) == {"deep": JSON}
     book = tmp_path / "book.txt"
     book.write_text(JSON)
     with pytest.raises(DovetailError, match=r"book.txt:1: '\[+' is not an opening"):

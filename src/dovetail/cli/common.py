@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -249,12 +250,21 @@ def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, An
     Raises:
         UsageError: an entry has no ``=``, or a key is given twice.
     """
-    from dovetail.peer import options
+    from dovetail.protocol import codec
 
-    try:
-        return options.settings(given, option)
-    except DovetailError as error:
-        raise UsageError(str(error)) from None
+    found: dict[str, Any] = {}
+    for each in given or ():
+        key, equals, text = each.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise UsageError(f"{option} {each!r} is not of the form KEY=VALUE")
+        if key in found:
+            raise UsageError(f"{option} {key} is given twice")
+        try:
+            found[key] = json.loads(text)
+        except codec.UNREADABLE:
+            found[key] = text
+    return found
 
 
 def environment(name: str, given: Mapping[str, Any] | None = None) -> type[Environment]:

@@ -6,16 +6,13 @@ One struct gives the check (``read``) and the description for people and other l
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Sequence
 from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 
 from dovetail.peer import coercion as given
 from dovetail.peer.validation_messages import among, problem
-from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.outside import nan
 
@@ -96,24 +93,3 @@ def describe(struct: type[msgspec.Struct]) -> dict[str, Any]:
             default = msgspec.to_builtins(field.default_factory())
             properties[field.encode_name].setdefault("default", default)
     return properties
-
-
-def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, Any]:
-    """Return ``KEY=VALUE`` texts as a mapping; values are JSON if possible, otherwise text.
-
-    Raises:
-        DovetailError: an entry has no ``=``, or a key is given twice.
-    """
-    found: dict[str, Any] = {}
-    for each in given or ():
-        key, equals, text = each.partition("=")
-        key = key.strip()
-        if not equals or not key:
-            raise DovetailError(f"{option} {each!r} is not of the form KEY=VALUE")
-        if key in found:
-            raise DovetailError(f"{option} {key} is given twice")
-        try:
-            found[key] = json.loads(text)
-        except codec.UNREADABLE:
-            found[key] = text
-    return found

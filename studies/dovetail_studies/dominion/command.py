@@ -10,7 +10,6 @@ import typer
 
 from dovetail.cli import common
 from dovetail.peer import options
-from dovetail.peer.options import settings
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.dominion.q_learning import DominionQ, DominionQParameters
 from dovetail_experiments.reports.output import write
@@ -73,7 +72,7 @@ def _others(text: str, players: int) -> list[str]:
 
 
 def _parameters(given: list[str] | None, version: str = "12") -> DominionQParameters:
-    found = {"version": version} | settings(given)
+    found = {"version": version} | common.settings(given)
     found["version"] = str(found["version"])  # 12 and 14.5 are numbers too
     return options.read(DominionQParameters, found, "agent dominion-q")
 
