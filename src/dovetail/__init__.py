@@ -20,19 +20,11 @@ if TYPE_CHECKING:
     from dovetail.protocol.errors import DovetailError, IllegalAction
 
 _HOMES = {
-    "Agent": "peer.agents.agent",
-    "BatchAgent": "peer.agents.agent",
-    "Decision": "peer.agents.agent",
-    "DovetailError": "protocol.errors",
-    "End": "peer.agents.agent",
-    "Environment": "peer.environments.environment",
-    "Experiment": "client.client",
-    "IllegalAction": "protocol.errors",
-    "InProcess": "client.inprocess",
-    "Seat": "peer.agents.agent",
-    "Spec": "peer.environments.environment",
-    "Turn": "peer.environments.environment",
-    "View": "peer.environments.environment",
+    "client.client": ("Experiment",),
+    "client.inprocess": ("InProcess",),
+    "peer.agents.agent": ("Agent", "BatchAgent", "Decision", "End", "Seat"),
+    "peer.environments.environment": ("Environment", "Spec", "Turn", "View"),
+    "protocol.errors": ("DovetailError", "IllegalAction"),
 }
 
 __all__ = [
@@ -57,9 +49,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "spaces":
         return importlib.import_module("dovetail.protocol.spaces")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'dovetail' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"dovetail.{_HOMES[name]}"), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"dovetail.{home}"), name)
+    raise AttributeError(f"module 'dovetail' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

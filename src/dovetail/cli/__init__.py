@@ -17,51 +17,30 @@ from dovetail.cli.common import FAILED, INTERRUPTED, OK, complain, state
 from dovetail.cli.group import CommandGroup, group
 from dovetail.cli.standard_streams import forgiving
 
+_SUMMARIES = {
+    "broker": "Run the broker that environments, agents and experiments connect to.",
+    "env": "Serve environments to a broker; --set gives defaults that experiments can override.",
+    "agent": "Serve agents to a broker; experiments create instances of them.",
+    "list": "List the environments and agents that are installed, or those connected to a broker.",
+    "watch": "Print turns as they are played, one episode at a time; stop with Ctrl-C.",
+    "replay": "Replay a recorded episode move by move and check that it ends as recorded.",
+    "verify": "Check a journal, replay each of its episodes, and compare every turn with the "
+    "record.",
+    "conform": "Act as the broker for a program and check its answers against SPEC.md.",
+    "journal": "List, check, repair, compact or export a journal.",
+    "keys": "Make, list and revoke keys for a broker.",
+    "check": "Check an environment or agent.",
+}
+_MODULES = {
+    **dict.fromkeys(("env", "agent"), "peers"),
+    **dict.fromkeys(("list", "watch"), "watching"),
+    **dict.fromkeys(("journal", "verify"), "journals"),
+    "replay": "records",
+}
+"""The modules that have another name than their command."""
 COMMANDS = {
-    "broker": (
-        "dovetail.cli.broker",
-        "Run the broker that environments, agents and experiments connect to.",
-    ),
-    "env": (
-        "dovetail.cli.peers",
-        "Serve environments to a broker; --set gives defaults that experiments can override.",
-    ),
-    "agent": (
-        "dovetail.cli.peers",
-        "Serve agents to a broker; experiments create instances of them.",
-    ),
-    "list": (
-        "dovetail.cli.watching",
-        "List the environments and agents that are installed, or those connected to a broker.",
-    ),
-    "watch": (
-        "dovetail.cli.watching",
-        "Print turns as they are played, one episode at a time; stop with Ctrl-C.",
-    ),
-    "replay": (
-        "dovetail.cli.records",
-        "Replay a recorded episode move by move and check that it ends as recorded.",
-    ),
-    "verify": (
-        "dovetail.cli.journals",
-        "Check a journal, replay each of its episodes, and compare every turn with the record.",
-    ),
-    "conform": (
-        "dovetail.cli.conform",
-        "Act as the broker for a program and check its answers against SPEC.md.",
-    ),
-    "journal": (
-        "dovetail.cli.journals",
-        "List, check, repair, compact or export a journal.",
-    ),
-    "keys": (
-        "dovetail.cli.keys",
-        "Make, list and revoke keys for a broker.",
-    ),
-    "check": (
-        "dovetail.cli.check",
-        "Check an environment or agent.",
-    ),
+    name: (f"dovetail.cli.{_MODULES.get(name, name)}", summary)
+    for name, summary in _SUMMARIES.items()
 }
 """The module of each command of the core, and the first sentence of its help."""
 

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import json
 import os
-import signal
 import subprocess
 import tempfile
 import time
@@ -440,10 +439,6 @@ class Program:
         if value is not ANY and not same(found[key], reading(value)):
             raise Failed(f'"{key}": {brief(value)} in the output', brief(found[key]))
         return found[key]
-
-    def terminate(self) -> None:
-        """Send SIGTERM."""
-        self.process.send_signal(signal.SIGTERM)
 
     def departs(self, status: int) -> None:
         """Check that the program ends without another message."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -321,7 +322,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
         def goodbye_of_the_program(p: Program) -> None:
             """A program that is told to stop sends `bye` and ends."""
             listen(p)
-            p.terminate()
+            p.process.send_signal(signal.SIGTERM)
             p.expect("bye")
             p.exits(0)
 

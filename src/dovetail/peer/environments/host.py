@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec.msgpack import Decoder
@@ -30,49 +31,32 @@ _turn = Decoder(m.Turn, ext_hook=codec.extension)
 _spec = Decoder(m.Spec, ext_hook=codec.extension)
 
 
+@dataclass(eq=False, slots=True)
 class _Open:
     """An environment opened for a match, and its episode in progress."""
 
-    __slots__ = (
-        *(
-            "afterstates",
-            "before",
-            "environment",
-            "episode",
-            "match",
-            "once",
-            "seats",
-            "seq",
-            "to_act",
-            "turn",
-        ),
-        *("open", "scenes", "walk", "walked", "wants", "watched"),
-    )
-
-    def __init__(self, match: int, environment: Environment, spec: m.Spec) -> None:
-        self.match = match
-        self.environment = environment
-        self.seats = spec.seats
-        self.afterstates = spec.afterstates
-        self.open = spec.perfect_information
-        """True if watchers may see the observation of the seat to act."""
-        self.episode = 0
-        self.turn = -1
-        """The number of the episode's latest turn; -1 before the first."""
-        self.to_act: list[int] = []
-        self.seq = 0
-        """The ``seq`` of the frame that the latest turn answers."""
-        self.before = 0
-        """The ``seq`` of the previous frame, whose answer has arrived."""
-        self.wants: list[list[m.Want]] = []
-        self.watched = False
-        self.scenes = False
-        self.once = NOTHING
-        """True for the public text and the public scene to be added to the next turn only."""
-        self.walk: Walk | None = None
-        """The game for further lookahead, identified by ``walked``."""
-        self.walked: tuple[int, int, int, int] | None = None
-        """The episode, turn, seat and seed of the latest lookahead."""
+    environment: Environment
+    seats: int
+    afterstates: bool
+    open: bool
+    """True if watchers may see the observation of the seat to act."""
+    episode: int = 0
+    turn: int = -1
+    """The number of the episode's latest turn; -1 before the first."""
+    to_act: list[int] = field(default_factory=list)
+    seq: int = 0
+    """The ``seq`` of the frame that the latest turn answers."""
+    before: int = 0
+    """The ``seq`` of the previous frame, whose answer has arrived."""
+    wants: list[list[m.Want]] = field(default_factory=list)
+    watched: bool = False
+    scenes: bool = False
+    once: tuple[bool, bool] = NOTHING
+    """True for the public text and the public scene to be added to the next turn only."""
+    walk: Walk | None = None
+    """The game for further lookahead, identified by ``walked``."""
+    walked: tuple[int, int, int, int] | None = None
+    """The episode, turn, seat and seed of the latest lookahead."""
 
 
 class EnvironmentHost(BaseHost):
@@ -238,7 +222,9 @@ class EnvironmentHost(BaseHost):
             self._release(message.match, environment)
             return answer
         if environment is not None:
-            self._open[message.match] = _Open(message.match, environment, spec)
+            self._open[message.match] = _Open(
+                environment, spec.seats, spec.afterstates, spec.perfect_information
+            )
         return spec
 
     def _steps(self, message: m.EnvironmentSteps, out: list[m.Message]) -> None:
