@@ -269,7 +269,6 @@ class Program:
         return message
 
     def check(self, message: Fields, kind: str, fields: Fields) -> None:
-        """Check a message against what was expected."""
         for name, value in {"type": kind, **fields}.items():
             found = message.get(name, _default(kind, name, self.role))
             right = found is not None if value is ANY else same(found, value)
@@ -404,7 +403,6 @@ class Program:
             self.process.stdin.flush()
 
     def end_of_input(self) -> None:
-        """Close the program's standard input."""
         assert self.process.stdin is not None
         self.process.stdin.close()
 

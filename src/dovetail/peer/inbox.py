@@ -43,7 +43,6 @@ class Inbox:
         return not seq
 
     def answer(self, seq: int, answer: m.Message, out: list[m.Message]) -> None:
-        """Answer a frame and keep the answer."""
         out.append(answer)
         if self.keeping:
             self.keep(seq, answer)

@@ -97,7 +97,6 @@ class Link:
             raise
 
     def _join(self, dealer: transport.AnyDealer, wait: float | None, stop: threading.Event) -> None:
-        """Wait for the welcome."""
         begun = time.monotonic()
         end = None if wait is None else begun + wait
         told = False

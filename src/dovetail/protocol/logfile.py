@@ -80,7 +80,6 @@ class Framing:
         return self.title + copy * COPIES
 
     def pack(self, number: int, data: bytes) -> bytes:
-        """Return a record's bytes in the file."""
         start = self.mark + _FIELDS.pack(len(data), number)
         return start + _SUM.pack(zlib.crc32(data, zlib.crc32(start))) + data
 

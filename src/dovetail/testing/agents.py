@@ -125,7 +125,6 @@ class AgentTrial:
         return self.actions[before:]
 
     def state(self, check: str) -> bytes:
-        """Return what ``save`` returns."""
         try:
             return self.experiment.save(self.agent)
         except DovetailError as error:

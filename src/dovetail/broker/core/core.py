@@ -232,7 +232,6 @@ class Core(BrokerPart):
         return "an unauthenticated connection"
 
     def lost(self, address: Address, now: float) -> None:
-        """Handle a lost connection."""
         self.broker.authenticated(address)
         self._sessions.lost(address, now)
         self._dispatch(now)
@@ -270,7 +269,6 @@ class Core(BrokerPart):
     # -- errors ----------------------------------------------------------------------------------
 
     def _on_error(self, peer: Peer, error: m.Error, now: float) -> None:
-        """Handle an `error` answer."""
         if error.id is not None:
             self._requests.failed(peer, error.id, error.code, error.message)
             return

@@ -129,7 +129,6 @@ class Journal:
 
     @property
     def size(self) -> int:
-        """The size of the file in bytes."""
         return self.path.stat().st_size
 
     def states_until(self, number: int) -> dict[str, bytes]:

@@ -93,7 +93,6 @@ class Instances(BrokerPart):
         return iter(self._all.values())
 
     def add(self, instance: Instance) -> None:
-        """Add one."""
         self._all[instance.number] = instance
         instance.owner.held += instance.held
         for index, peer in ((self._at, instance.peer), (self._made, instance.owner)):
@@ -102,7 +101,6 @@ class Instances(BrokerPart):
             self._named[instance.agent] = instance
 
     def drop(self, instance: Instance) -> None:
-        """Remove one, if present."""
         if self._all.pop(instance.number, None) is not None:
             instance.owner.held -= instance.held
             for index, peer in ((self._at, instance.peer), (self._made, instance.owner)):
@@ -128,7 +126,6 @@ class Instances(BrokerPart):
         return instance if instance is not None and instance.ready else None
 
     def at(self, peer: Peer) -> list[Instance]:
-        """Return the instances in a program."""
         return list(self._at.get(peer, {}).values())
 
     def made_for(self, experiment: Peer) -> list[Instance]:

@@ -244,7 +244,6 @@ class Play:
         self.ask(self.episode.decide(now))
 
     def ask(self, decisions: list[m.AgentStart | m.AgentStep]) -> None:
-        """Send decisions to their seats."""
         seats = self.match.seats
         for decision in decisions:
             seat = seats[decision.seat]
@@ -305,7 +304,6 @@ class Play:
         return next((s.number for s in self.match.seats if s.instance is instance), None)
 
     def instances(self) -> set[Instance]:
-        """Return the instances in its seats."""
         return {seat.instance for seat in self.match.seats}
 
     def forfeit(self, seat: int, what: str) -> Ending:

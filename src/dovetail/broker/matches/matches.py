@@ -28,7 +28,6 @@ class Matches(BrokerPart):
         """
 
     def get(self, number: int) -> Match | None:
-        """Return a match by number."""
         return self._all.get(number)
 
     def at(self, peer: Peer) -> list[Match]:
@@ -96,7 +95,6 @@ class Matches(BrokerPart):
         return True
 
     def watch(self, match: Match) -> None:
-        """Watch a match's deadline."""
         self._broker.timers.watch(match)
 
     def move(self, match: Match, peer: Peer) -> None:
@@ -114,7 +112,6 @@ class Matches(BrokerPart):
         match.close()
 
     def timed(self) -> Iterable[Match]:
-        """Return the matches whose deadlines are watched."""
         return self._all.values()
 
     def _serve(self, match: Match, peer: Peer) -> None:

@@ -46,7 +46,6 @@ class Schedule:
         """Indices whose next interruption does not count as a try."""
 
     def __bool__(self) -> bool:
-        """Return whether any episode is left to start."""
         return bool(self._again) or self._next < self._last
 
     def take(self) -> int:
@@ -92,7 +91,6 @@ class Schedule:
         return seated(range(len(self._asked.agents)), shift)
 
     def seed(self, index: int) -> int:
-        """Return the environment's seed for an episode."""
         asked = self._asked
         if asked.seeds is not None:
             return asked.seeds[index - asked.first_index]
@@ -166,11 +164,9 @@ class RunState:
         return waits(self.asked)
 
     def modes(self) -> list[m.Mode]:
-        """Return the mode of each of its agents."""
         return self.asked.modes or [self.rules.mode] * len(self.agents)
 
     def draws(self) -> SeatSeeds:
-        """Return the source of the seats' seeds."""
         master = self.asked.agents_seed
         if master is None:
             master = derive(self.asked.seed, "agents")

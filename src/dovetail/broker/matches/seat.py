@@ -45,7 +45,6 @@ class Seat(SeatAccount):
         )
 
     def result(self) -> m.SeatResult:
-        """Return its result of an ended episode."""
         return m.SeatResult(
             agent=self.instance.agent,
             instance=self.instance.number,

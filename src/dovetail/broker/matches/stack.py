@@ -49,7 +49,6 @@ class Over:
     """By seat: 1 if truncated, 0 if terminated; None if the ending holds for all."""
 
     def reason(self, seat: int) -> m.Reason:
-        """Return the reason for a seat."""
         return self.ending.reason if self.truncated is None else SEAT_REASONS[self.truncated[seat]]
 
 
@@ -315,7 +314,6 @@ class Stack(Batch):
     # -- the end ---------------------------------------------------------------------------------
 
     def final(self, over: Over, seat: int) -> Any:
-        """Return a seat's final observation."""
         if over.final < 0:
             return over.seen[seat]
         return None if self.finals is None else self.finals[over.final][seat]

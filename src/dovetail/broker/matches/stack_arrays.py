@@ -174,6 +174,5 @@ class StackArrays:
         return found
 
     def means(self, slot: int, seat: int) -> dict[str, float]:
-        """Return the mean of each of a seat's measures."""
         sums = self.measured.get(slot, {}).get(seat, {})
         return {name: total / count for name, (total, count) in sums.items()}

@@ -113,7 +113,6 @@ class Batch(StackArrays):
         return seen
 
     def named(self, rows: Column) -> list[tuple[int, int]]:
-        """Return the slot and seat of some decisions."""
         return list(zip(self.rows[rows].tolist(), self.seats[rows].tolist(), strict=True))
 
     def allowed(self, rows: Column, space: Any) -> Column:

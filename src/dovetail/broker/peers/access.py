@@ -125,7 +125,6 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True):
         return grant is not None and (name == other or _matches(other, grant.uses))
 
     def allowance(self, name: str) -> Allowance:
-        """Return the limits of a key's programs."""
         grant = self.keys.get(name)
         return USUAL if grant is None else grant.limits
 

@@ -193,7 +193,6 @@ class Audience:
         self._boxes = tuple(boxes)
 
     def addresses(self) -> list[Address]:
-        """Return the addresses of those present."""
         return [box.address for box in self._boxes if box.present]
 
 

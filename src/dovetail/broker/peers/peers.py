@@ -113,11 +113,9 @@ class Peer:
         return False
 
     def reply(self, request: int, body: Any = None) -> None:
-        """Answer a request."""
         self.outbox.deliver(m.Reply(request, body))
 
     def refuse(self, request: int, code: str, text: str) -> None:
-        """Answer a request with an error."""
         self.outbox.deliver(m.Error(code, text, id=request))
 
     def complain(self, code: Code, text: str) -> None:

@@ -45,7 +45,6 @@ class BrokerPart:
     """The fields with that state; all others can be derived or end with the process."""
 
     def state(self) -> dict[str, Any]:
-        """Return the fields of ``STATE``."""
         return {name: getattr(self, name) for name in self.STATE}
 
     def take_over(self, state: Mapping[str, Any]) -> None:
@@ -178,11 +177,9 @@ class BrokerState(BrokerPart):
         return [address for address, peer in peers if peer.role == "experiment"]
 
     def number(self) -> int:
-        """Return an unused number."""
         return self.numbers(1)[0]
 
     def numbers(self, count: int) -> range:
-        """Return ``count`` unused numbers."""
         first = self.next
         self.next = first + count
         return range(first, self.next)

@@ -239,7 +239,6 @@ class Requests(BrokerPart):
         asker.outbox.deliver(m.Saved(request.id, saved.state))
 
     def failed(self, peer: Peer, number: int, code: str, text: str) -> None:
-        """Handle a peer's error in answer to a request."""
         request = self._answered(peer, number)
         if request is not None:
             self._failed(request, code, text)
@@ -328,7 +327,6 @@ class Requests(BrokerPart):
             self.dismiss(event.instance)
 
     def timed(self) -> Iterable[Request]:
-        """Return the requests whose deadlines are watched."""
         return self._all.values()
 
     def abandon(self, peer: Peer, what: str) -> None:

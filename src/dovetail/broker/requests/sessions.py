@@ -299,7 +299,6 @@ class Sessions:
     # -- the end of a session --------------------------------------------------------------------
 
     def lost(self, address: Address, now: float) -> None:
-        """Handle a lost connection."""
         peer = self._broker.connections.pop(address, None)
         if peer is not None:
             peer.machine.on("lost")
@@ -320,7 +319,6 @@ class Sessions:
         self._forget(peer, "bye", "left", now)
 
     def drop(self, peer: Peer, why: str, now: float) -> None:
-        """Disconnect a peer."""
         if not peer.outbox.reliable:
             self._broker.dropped[peer.outbox.address] = why
         peer.outbox.tell(m.Bye(why))

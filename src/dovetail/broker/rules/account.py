@@ -70,7 +70,6 @@ class SeatAccount:
         self.action: Any = None
 
     def credit(self, reward: float) -> None:
-        """Credit a reward."""
         self.pending += reward
         self.total += reward
 
@@ -91,5 +90,4 @@ class SeatAccount:
                 self.measured[name] = total + value, count + 1
 
     def means(self) -> dict[str, float]:
-        """Return the mean of each measure."""
         return {name: total / count for name, (total, count) in self.measured.items()}

@@ -114,7 +114,6 @@ class Episode:
     # -- the environment's turn ------------------------------------------------------------------
 
     def awaits(self, turn: int) -> bool:
-        """Return whether the environment owes a turn."""
         return self.machine.state == "transition" and turn == self.turn + 1
 
     def turned(self, turn: m.Turn) -> Ending | None:

@@ -88,7 +88,6 @@ class EpisodeMigrations(BrokerPart):
         self._broker.timers.watch(migration)
 
     def end(self, match: Match) -> None:
-        """End the migration of a match."""
         migration = self.all.pop(match.number)
         migration.deadline = FOREVER
         match.moving = False
@@ -114,7 +113,6 @@ class EpisodeMigrations(BrokerPart):
             self._take_over(migration, now)
 
     def turned(self, match: Match, turn: m.Turn, now: float) -> None:
-        """Handle a replayed turn."""
         migration = self.all[match.number]
         episode = migration.play.episode
         if migration.machine.state != "transition" or turn.turn != migration.turn + 1:
@@ -164,5 +162,4 @@ class EpisodeMigrations(BrokerPart):
         self._failed(migration, f"environment {name} did not answer while it caught up")
 
     def timed(self) -> Iterable[Migration]:
-        """Return the migrations whose deadlines are watched."""
         return self.all.values()

@@ -319,7 +319,6 @@ class Episodes(BrokerPart):
         self._broker.events.append(Ended(run, play.match))
 
     def overdue(self, run: RunState, play: Play, now: float) -> None:
-        """Handle an episode with an overdue answer."""
         if play.episode.machine.state == "transition":
             if not play.match.moving:
                 what = f"was silent for {run.rules.answer_timeout} s"

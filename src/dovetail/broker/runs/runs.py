@@ -62,7 +62,6 @@ class Runs(BrokerPart):
         return self._runs.get(number)
 
     def of(self, instance: Instance) -> list[RunState]:
-        """Return an instance's runs, oldest first."""
         return [self._runs[number] for number in sorted(instance.runs)]
 
     def add(self, run: RunState, matches: int, now: float) -> None:

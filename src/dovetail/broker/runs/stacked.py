@@ -223,7 +223,6 @@ class Stacked(BrokerPart):
         self._go_on(run, stack, overs, now)
 
     def failed(self, asked: m.EnvironmentSteps | m.AgentSteps, error: m.Error, now: float) -> None:
-        """Handle an error in answer to a batch."""
         run, stack = self._all[asked.match]
         if isinstance(asked, m.EnvironmentSteps):
             stack.match.environment.outbox.answered(asked.seq)
@@ -304,7 +303,6 @@ class Stacked(BrokerPart):
             self._step(run, stack, now)
 
     def _end(self, run: RunState, stack: Stack) -> None:
-        """Report a group's ended episodes."""
         overs, stack.overs = stack.overs, []
         self._results.end(run, stack, overs)
         if overs:
@@ -357,7 +355,6 @@ class Stacked(BrokerPart):
     # -- restart ---------------------------------------------------------------------------------
 
     def timed(self) -> Iterable[Stack]:
-        """Return the groups whose deadlines are watched."""
         return (stack for _, stack in self._all.values())
 
     def restarted(self, now: float) -> None:

@@ -102,7 +102,6 @@ class Server:
     # -- local peers -----------------------------------------------------------------------------
 
     def attach(self, host: Host, name: str = "") -> Local:
-        """Connect a host in this process as a peer."""
         local = Local(host)
         hello = m.Hello(m.VERSION, host.role, name, host.offers(), self.settings.token)
         self._local.append((local, [hello]))

@@ -188,13 +188,11 @@ class Watching(BrokerPart):
         self._out.messages.append((others, message))
 
     def over(self, run: RunState) -> None:
-        """Forget a run that is over."""
         for peer in self.peers:
             peer.watching.pop(run.number, None)
         self._changed()
 
     def forget(self, peer: Peer) -> None:
-        """Forget a peer that is gone."""
         if peer.watching:
             peer.watching.clear()
             self._changed()

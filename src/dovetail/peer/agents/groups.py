@@ -216,7 +216,6 @@ class Group:
             answer.measures = measures + [{}] * (len(decisions) - len(measures))
 
     def ends(self, message: m.Ends) -> None:
-        """Handle the ends of episodes."""
         slots = columns.read("slots", message.slots, np.int32, -1)
         count = len(slots)
         seats = columns.read("seats", message.seats, np.int32, count)

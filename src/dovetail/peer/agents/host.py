@@ -103,7 +103,6 @@ class AgentHost(BaseHost):
         the agent is kept alive, so that its ``id`` is not reused."""
 
     def offers(self) -> list[m.Offer]:
-        """Return the agents on offer."""
         if self.single is not None:
             return [_offer(self.single_name, type(self.single), instance=True)]
         return [_offer(name, each) for name, each in self.types.items()]
@@ -411,7 +410,6 @@ class AgentHost(BaseHost):
             self._seats[key] = (agent, seat)
 
     def _steps(self, message: m.AgentSteps, out: list[m.Message]) -> None:
-        """Answer a batch of a group."""
         group = self._groups.get((message.match, message.instance))
         if group is None:
             text = f"instance {message.instance} has no seat in group {message.match}"

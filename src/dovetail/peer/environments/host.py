@@ -73,7 +73,6 @@ class EnvironmentHost(BaseHost):
         self._groups: dict[int, Group] = {}
 
     def offers(self) -> list[m.Offer]:
-        """Return the environments that this program offers."""
         return [
             m.Offer(
                 name=name,
@@ -228,7 +227,6 @@ class EnvironmentHost(BaseHost):
         return spec
 
     def _steps(self, message: m.EnvironmentSteps, out: list[m.Message]) -> None:
-        """Play a batch of a group."""
         group = self._groups.get(message.match)
         if group is None:
             self._fail(message.seq, "unknown", f"group {message.match} is not open", out)
