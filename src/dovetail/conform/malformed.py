@@ -83,18 +83,11 @@ def malformed() -> Iterator[Malformed]:
     for receiver, role in (("broker", "environment"), ("environment", None)):
         for name, frame, code in everywhere + typed:
             yield Malformed(f"{name}, at the {receiver}", receiver, role, frame, code)
-    yield Malformed(
-        "nested 600 deep, whatever the limits, at the environment",
-        "environment",
-        None,
-        b"\x84"
-        + encode({"type": "message", "id": 1, "match": 5})[1:]
-        + encode("body")
-        + b"\x91" * 600
-        + b"\xc0",
-        "limit",
-        m.Limits(frame=1 << 25, depth=1 << 40, elements=1 << 20),
-    )
+    named = encode({"type": "message", "id": 1, "match": 5})[1:]
+    deepest = b"\x84" + named + encode("body") + b"\x91" * 600 + b"\xc0"
+    generous = m.Limits(frame=1 << 25, depth=1 << 40, elements=1 << 20)
+    name = "nested 600 deep, whatever the limits, at the environment"
+    yield Malformed(name, "environment", None, deepest, "limit", generous)
     for name, frame, code in everywhere:
         yield Malformed(f"{name}, before hello", "broker", None, frame, code)
     before: list[tuple[str, m.Message | dict[str, Any], Code]] = [
@@ -108,13 +101,8 @@ def malformed() -> Iterator[Malformed]:
     ]
     for name, message, code in before:
         yield Malformed(name, "broker", None, encode(message), code)
-    yield Malformed(
-        "hello a second time, as another",
-        "broker",
-        "agent",
-        encode(m.Hello(1, "agent", "another")),
-        "wrong-state",
-    )
+    again = encode(m.Hello(1, "agent", "another"))
+    yield Malformed("hello a second time, as another", "broker", "agent", again, "wrong-state")
     roles: list[tuple[str, str, m.Message]] = [
         ("a turn from an agent", "agent", m.Turn(17, 6)),
         ("an action from an environment", "environment", m.Action(17, 6, 1, 3)),
@@ -143,43 +131,17 @@ def malformed() -> Iterator[Malformed]:
     for name, value in broken:
         frame = _with_action(encode(value))
         yield Malformed(f"a tensor {name}", "broker", "agent", frame, "malformed")
-    for name, header in {
-        "bytes": b"\xc6",
-        "text": b"\xdb",
-        "an array": b"\xdd",
-        "a map": b"\xdf",
-    }.items():
-        yield Malformed(
-            f"{name} of 4,294,967,295 announced in an action",
-            "broker",
-            "agent",
-            _with_action(header + huge),
-            "malformed",
-        )
-    yield Malformed(
-        "an extension of 4,294,967,295 bytes announced in an action",
-        "broker",
-        "agent",
-        _with_action(b"\xc9" + huge + b"\x01"),
-        "malformed",
-    )
+    for name, head in (("bytes", 0xC6), ("text", 0xDB), ("an array", 0xDD), ("a map", 0xDF)):
+        frame = _with_action(bytes([head]) + huge)
+        name = f"{name} of 4,294,967,295 announced in an action"
+        yield Malformed(name, "broker", "agent", frame, "malformed")
+    frame = _with_action(b"\xc9" + huge + b"\x01")
+    name = "an extension of 4,294,967,295 bytes announced in an action"
+    yield Malformed(name, "broker", "agent", frame, "malformed")
     small = m.Limits(frame=64, depth=4, elements=16)
-    yield Malformed(
-        "a byte over the limit of a frame",
-        "broker",
-        "agent",
-        _with_action(encode("x" * (64 - len(action)))) + b"x",
-        "limit",
-        small,
-    )
-    yield Malformed(
-        "one level too deep",
-        "broker",
-        "agent",
-        _with_action(b"\x91" * 4 + b"\xc0"),
-        "limit",
-        small,
-    )
-    yield Malformed(
-        "a value too many", "broker", "agent", _with_action(encode([0] * 6)), "limit", small
-    )
+    for name, value in (
+        ("a byte over the limit of a frame", encode("x" * (64 - len(action))) + b"x"),
+        ("one level too deep", b"\x91" * 4 + b"\xc0"),
+        ("a value too many", encode([0] * 6)),
+    ):
+        yield Malformed(name, "broker", "agent", _with_action(value), "limit", small)
