@@ -132,16 +132,16 @@ class AgentTrial:
             raise CheckFailed(check, wrong, "bytes", LEARNER) from error
 
 
-def it_plays(subject: AgentSubject) -> None:
+def it_plays(subject: AgentSubject, name: str) -> None:
     """The agent answers each decision with a legal action and is told every end."""
     with AgentTrial(subject) as table:
-        table.play("it_plays")
-        table.play("it_plays", first=subject.episodes, mode="evaluate")
+        table.play(name)
+        table.play(name, first=subject.episodes, mode="evaluate")
 
 
-def seeds_decide_everything(subject: AgentSubject) -> None:
+def seeds_decide_everything(subject: AgentSubject, name: str) -> None:
     """The same seeds give the same actions and the same state."""
-    name, found = "seeds_decide_everything", []
+    found = []
     before = random.getstate()
     try:
         for other in (1, 2):
@@ -158,9 +158,8 @@ def seeds_decide_everything(subject: AgentSubject) -> None:
         raise CheckFailed(name, wrong, "all chance to come from decision.rng or seed", LEARNER)
 
 
-def evaluation_changes_nothing(subject: AgentSubject) -> None:
+def evaluation_changes_nothing(subject: AgentSubject, name: str) -> None:
     """The saved state is the same before and after episodes in ``evaluate``."""
-    name = "evaluation_changes_nothing"
     with AgentTrial(subject) as table:
         table.play(name)
         before = table.state(name)
@@ -170,9 +169,8 @@ def evaluation_changes_nothing(subject: AgentSubject) -> None:
             raise CheckFailed(name, wrong, "no change there", LEARNER)
 
 
-def states_say_everything(subject: AgentSubject) -> None:
+def states_say_everything(subject: AgentSubject, name: str) -> None:
     """After loading a state the agent saves the same bytes and plays on identically."""
-    name = "states_say_everything"
     with AgentTrial(subject) as whole:
         whole.play(name)
         middle = whole.state(name)
@@ -193,9 +191,8 @@ def states_say_everything(subject: AgentSubject) -> None:
         raise CheckFailed(name, wrong, "save to return everything that counts", LEARNER)
 
 
-def wrong_states_are_refused(subject: AgentSubject) -> None:
+def wrong_states_are_refused(subject: AgentSubject, name: str) -> None:
     """An agent that saves refuses bytes that are not such a state, and is unchanged."""
-    name = "wrong_states_are_refused"
     with AgentTrial(subject) as table:
         table.play(name)
         before = table.state(name)
@@ -219,7 +216,7 @@ def wrong_states_are_refused(subject: AgentSubject) -> None:
                 raise CheckFailed(name, wrong, "the agent as it was", LEARNER)
 
 
-CHECKS: dict[str, Callable[[AgentSubject], None]] = {
+CHECKS: dict[str, Callable[[AgentSubject, str], None]] = {
     each.__name__: each
     for each in (
         *(it_plays, seeds_decide_everything, evaluation_changes_nothing),
@@ -258,4 +255,4 @@ def check_agent(
     subject = AgentSubject(cls, dict(parameters or {}), game, dict(configuration or {}), episodes)
     for name in [only] if only else CHECKS:
         with no_error(name, "the agent", WRONG):
-            CHECKS[name](subject)
+            CHECKS[name](subject, name)

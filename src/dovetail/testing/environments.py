@@ -127,9 +127,8 @@ def frozen(value: Any) -> bytes:
     return codec.encode(value)
 
 
-def spec_is_whole(subject: EnvironmentSubject) -> None:
+def spec_is_whole(subject: EnvironmentSubject, name: str) -> None:
     """The spec has spaces for one seat or for each, and the configuration has defaults."""
-    name = "spec_is_whole"
     _, spec = subject.make()
     for what in ("observation_spaces", "action_spaces"):
         count = len(getattr(spec, what))
@@ -138,9 +137,8 @@ def spec_is_whole(subject: EnvironmentSubject) -> None:
             raise CheckFailed(name, wrong, "one for all seats or one for each", TURNS)
 
 
-def turns_are_what_the_spec_says(subject: EnvironmentSubject) -> None:
+def turns_are_what_the_spec_says(subject: EnvironmentSubject, name: str) -> None:
     """Observations, rewards and actions lie in their spaces; every seat is told the end."""
-    name = "turns_are_what_the_spec_says"
     environment, spec = subject.make()
     rng = random.Random(5)
     low, high = spec.reward_range or (-math.inf, math.inf)
@@ -148,15 +146,14 @@ def turns_are_what_the_spec_says(subject: EnvironmentSubject) -> None:
         turns, turn = -1, Turn()
         for turn, _ in play(environment, spec, seed, rng, name):
             turns += 1
-            _look_at(turn, spec, f"turn {turns} of seed {seed}", (low, high))
+            _look_at(turn, spec, f"turn {turns} of seed {seed}", (low, high), name)
         if spec.max_turns is not None and turns > spec.max_turns:
             wrong = f"seed {seed} took {turns} turns"
             raise CheckFailed(name, wrong, f"at most max_turns={spec.max_turns}", TURNS)
-        _look_at_end(turn, spec, seed)
+        _look_at_end(turn, spec, seed, name)
 
 
-def _look_at(turn: Turn, spec: Spec, where: str, rewards: tuple[float, float]) -> None:
-    name = "turns_are_what_the_spec_says"
+def _look_at(turn: Turn, spec: Spec, where: str, rewards: tuple[float, float], name: str) -> None:
     seats = [view.seat for view in turn.seats]
     if len(set(seats)) != len(seats) or not set(seats) <= set(range(spec.seats)):
         wrong = f"{where} has views of the seats {seats}"
@@ -183,8 +180,7 @@ def _look_at(turn: Turn, spec: Spec, where: str, rewards: tuple[float, float]) -
                 raise CheckFailed(name, wrong, f"actions of {short(space)}", TURNS)
 
 
-def _look_at_end(turn: Turn, spec: Spec, seed: int) -> None:
-    name = "turns_are_what_the_spec_says"
+def _look_at_end(turn: Turn, spec: Spec, seed: int, name: str) -> None:
     seen = {view.seat for view in turn.seats}
     if seen != set(range(spec.seats)):
         wrong = f"the last turn of seed {seed} has views of the seats {sorted(seen)}"
@@ -198,9 +194,8 @@ def _look_at_end(turn: Turn, spec: Spec, seed: int) -> None:
         raise CheckFailed(name, wrong, "a score per seat from 0 to 1, with the sum 1", TURNS)
 
 
-def seeds_decide_everything(subject: EnvironmentSubject) -> None:
+def seeds_decide_everything(subject: EnvironmentSubject, name: str) -> None:
     """The same seed and actions give the same bytes."""
-    name = "seeds_decide_everything"
     environment, spec = subject.make()
     records = [
         [
@@ -226,9 +221,8 @@ def seeds_decide_everything(subject: EnvironmentSubject) -> None:
                     raise CheckFailed(name, wrong, "the same episode", TURNS) from error
 
 
-def turns_do_not_change(subject: EnvironmentSubject) -> None:
+def turns_do_not_change(subject: EnvironmentSubject, name: str) -> None:
     """Returned values do not change afterwards."""
-    name = "turns_do_not_change"
     environment, spec = subject.make()
     rng, kept = random.Random(8), []
     for seed in range(min(2, subject.episodes)):
@@ -249,9 +243,8 @@ def _illegal(space: Any, legal: list[int] | None) -> list[Any]:
     return others[:3] + others[-3:]
 
 
-def illegal_actions_change_nothing(subject: EnvironmentSubject) -> None:
+def illegal_actions_change_nothing(subject: EnvironmentSubject, name: str) -> None:
     """``IllegalAction`` is one line and changes nothing; strict: all are refused."""
-    name = "illegal_actions_change_nothing"
     environment, spec = subject.make()
     for turn, actions in play(environment, spec, 3, random.Random(9), name):
         before = (environment.text(), frozen(environment.scene()))
@@ -272,7 +265,7 @@ def illegal_actions_change_nothing(subject: EnvironmentSubject) -> None:
             if tried is None:
                 subject.skipped.append(f"{name}: {UNCOPIED}; --strict needs no copy")
                 return
-            _try_illegal(tried, each, subject)
+            _try_illegal(tried, each, subject, name)
             if (environment.text(), frozen(environment.scene())) != before:
                 text = f"step({short(each)}) raised IllegalAction and changed the position"
                 raise CheckFailed(name, text, "the episode as it was", WRONG)
@@ -287,9 +280,8 @@ def _copied(environment: Environment) -> Environment | None:
 
 
 def _try_illegal(
-    environment: Environment, actions: dict[int, Any], subject: EnvironmentSubject
+    environment: Environment, actions: dict[int, Any], subject: EnvironmentSubject, name: str
 ) -> None:
-    name = "illegal_actions_change_nothing"
     before = (environment.text(), frozen(environment.scene()))
     try:
         environment.step(actions)
@@ -309,9 +301,8 @@ def _try_illegal(
             raise CheckFailed(name, f"step accepted {short(actions)}", "IllegalAction", WRONG)
 
 
-def afterstates_are_what_is_seen(subject: EnvironmentSubject) -> None:
+def afterstates_are_what_is_seen(subject: EnvironmentSubject, name: str) -> None:
     """There is one row per legal action, equal to the later observation if that can be checked."""
-    name = "afterstates_are_what_is_seen"
     environment, spec = subject.make()
     if not spec.afterstates:
         return
@@ -354,9 +345,8 @@ def _seen_after(ahead: Environment, turn: Turn, seat: int, spec: Spec) -> Any:
     return found[0] if found else None
 
 
-def scenes_show_every_legal_action(subject: EnvironmentSubject) -> None:
+def scenes_show_every_legal_action(subject: EnvironmentSubject, name: str) -> None:
     """A scene's cells lie in it; its choices are the legal actions, each with its own cells."""
-    name = "scenes_show_every_legal_action"
     environment, spec = subject.make()
     for turn, _ in play(environment, spec, 7, random.Random(2), name):
         for seat in (None, *range(spec.seats)):
@@ -405,9 +395,10 @@ def scenes_show_every_legal_action(subject: EnvironmentSubject) -> None:
                 raise CheckFailed(name, wrong, "cells and cards that differ", TURNS)
 
 
-def symmetric_actions_lead_to_symmetric_observations(subject: EnvironmentSubject) -> None:
+def symmetric_actions_lead_to_symmetric_observations(
+    subject: EnvironmentSubject, name: str
+) -> None:
     """In games without chance, symmetric actions lead to symmetric observations."""
-    name = "symmetric_actions_lead_to_symmetric_observations"
     environment, spec = subject.make()
     if spec.chance:  # chance is not symmetric
         return
@@ -428,9 +419,8 @@ def symmetric_actions_lead_to_symmetric_observations(subject: EnvironmentSubject
                 theirs = other.step({seat: symmetry.actions[a] for seat, a in actions.items()})
 
 
-def forks_stand_alone(subject: EnvironmentSubject) -> None:
+def forks_stand_alone(subject: EnvironmentSubject, name: str) -> None:
     """A fork looks the same to its seat, and playing it does not affect the episode."""
-    name = "forks_stand_alone"
     environment, spec = subject.make()
     for turn, actions in play(environment, spec, 2, random.Random(6), name):
         if not turn.to_act:
@@ -458,9 +448,8 @@ def forks_stand_alone(subject: EnvironmentSubject) -> None:
             raise CheckFailed(name, wrong, "a copy that shares nothing that changes", HIDDEN)
 
 
-def it_can_be_served(subject: EnvironmentSubject) -> None:
+def it_can_be_served(subject: EnvironmentSubject, name: str) -> None:
     """The environment has a description; its spec, turns, text and scenes can be sent."""
-    name = "it_can_be_served"
     host = EnvironmentHost([subject.kind])
     (offer,) = host.offers()
     if subject.strict and not offer.description.endswith("."):
@@ -490,7 +479,7 @@ def it_can_be_served(subject: EnvironmentSubject) -> None:
         raise CheckFailed(name, "text() is empty", "the position for a person to read", TURNS)
 
 
-CHECKS: dict[str, Callable[[EnvironmentSubject], None]] = {
+CHECKS: dict[str, Callable[[EnvironmentSubject, str], None]] = {
     each.__name__: each
     for each in (
         *(spec_is_whole, turns_are_what_the_spec_says, seeds_decide_everything),
@@ -532,7 +521,7 @@ def check_environment(
     subject = EnvironmentSubject(cls, dict(configuration or {}), episodes, strict)
     for name in [only] if only else CHECKS:
         try:
-            CHECKS[name](subject)
+            CHECKS[name](subject, name)
         except BaseException:
             with suppress(Exception):
                 subject.close()
