@@ -53,17 +53,15 @@ class Options:
     sync: Annotated[
         Sync,
         typer.Option(
-            help="When to force the journal to the device, against a power failure: none "
-            "leaves it to "
-            "the system, batch loses a second at most, always loses nothing and is slow."
+            help="When to force the journal to the device, against a power failure: none leaves "
+            "it to the system, batch loses a second at most, always loses nothing and is slow."
         ),
     ] = Sync.none
     durable: Annotated[
         bool,
         typer.Option(
             help="Continue the runs in progress if the broker is killed and started again with "
-            "the same "
-            "journal."
+            "the same journal."
         ),
     ] = True
     token: common.Token = None
@@ -72,8 +70,7 @@ class Options:
         typer.Option(
             metavar="PATH",
             help="Encrypt, and admit only the keys in this file (`dovetail keys make`), each "
-            "for what the "
-            "file says; the file is read again when it changes.",
+            "for what the file says; the file is read again when it changes.",
         ),
     ] = None
     inside: Annotated[
@@ -146,8 +143,7 @@ class Options:
         typer.Option(
             metavar="NAME",
             help="Host an agent type inside the broker's process, for agents that answer at "
-            "once; may be "
-            "repeated.",
+            "once; may be repeated.",
             autocompletion=common.complete_agent,
         ),
     ] = None

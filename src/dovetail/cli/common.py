@@ -221,8 +221,7 @@ Register = Annotated[
         "--register",
         metavar="KIND:NAME=FILE.py:THING",
         help="Make your own object available to parameters: an encoder, evaluation, reward, "
-        "algorithm or "
-        "environment, policy:NAME=FILE, or engine:NAME=COMMAND; may be repeated.",
+        "algorithm or environment, policy:NAME=FILE, or engine:NAME=COMMAND; may be repeated.",
     ),
 ]
 

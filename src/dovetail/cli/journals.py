@@ -116,8 +116,7 @@ def compact(journal: JournalPath) -> None:
         if (live := place(journal)).exists():
             raise DovetailError(
                 f"{live} has runs in progress that refer to this journal; start a broker "
-                "with it, and end "
-                "that with Ctrl-C"
+                "with it, and end that with Ctrl-C"
             )
         _copy(journal, journal, compact=True)
     finally:

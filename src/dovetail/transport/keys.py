@@ -138,8 +138,7 @@ def read(path: Path, server: str | None = None) -> Key:
     if public(found["secret"]) != found["public"]:
         raise DovetailError(
             f"{path}: its public and its secret key do not belong together; copy the whole "
-            "file again, or make "
-            "a new key with `dovetail keys make`"
+            "file again, or make a new key with `dovetail keys make`"
         )
     server = server or str(found.get("server", ""))
     if server and (wrong := problem(server)):

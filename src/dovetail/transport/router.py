@@ -555,7 +555,8 @@ class Router:
             if len(parts) == 1 and sent == len(parts[0]):
                 return
         elif outbox.size > LOST:
-            self._drop(connection, f"it does not read; {outbox.size:,} bytes wait for it")
+            self._warn(connection, f"it does not read; {outbox.size:,} bytes wait for it")
+            self._end(connection)
             return
         outbox.add(parts, sent)
         if outbox.size:
@@ -660,10 +661,6 @@ class Router:
         else:
             say_no_more(connection.socket)
             self._watch(connection)
-
-    def _drop(self, connection: Connection, text: str) -> None:
-        self._warn(connection, text)
-        self._end(connection)
 
     def _warn(self, connection: Connection, text: str) -> None:
         """Tell the log why a connection is closed."""
