@@ -7,7 +7,7 @@ from typing import Any
 from dovetail.conform import sessions, values
 from dovetail.conform.case import Cases, Failed
 from dovetail.conform.columns import bits, f8, i4, i8, u8
-from dovetail.conform.program import ANY, Program, brief, same
+from dovetail.conform.program import ANY, Program, brief, holds, same
 from dovetail.protocol import codec
 
 CASES = Cases("agent")
@@ -243,8 +243,8 @@ def thoughts_change_nothing(p: Program) -> None:
     p.send(start(1, think=True))
     found = p.expect("action", episode=1, turn=0, seat=0, action=2).get("thoughts")
     wanted = {"values": [0.0, 1.0, 2.0], "text": "turn 0"}
-    if found is not None and not all(same(found.get(key), wanted[key]) for key in wanted):
-        raise Failed(f"thoughts {brief(wanted)}", brief(found))
+    if found is not None:
+        holds(found, wanted)
     p.send(step(1, 1))
     answer = p.expect("action", episode=1, turn=1, seat=0, action=2)
     if answer.get("thoughts") is not None:
@@ -256,10 +256,8 @@ def resigning(p: Program) -> None:
     """An agent may resign its episode, and report its measurements since its last answer."""
     begun(p)
     p.send(step(1, 1, observation="resign", reward=0.5))
-    found = p.hear("the action that resigns")
     said = {"type": "action", "episode": 1, "turn": 1, "resign": True, "measures": {"regret": 0.5}}
-    if not all(same(found.get(key), value) for key, value in said.items()):
-        raise Failed(f"{brief(said)}, with any action", brief(found))
+    holds(p.hear("the action that resigns"), said)
     p.send(end(1, reason="terminated", blame=0))
     counters(p, 2, 1, 0.5)
 
@@ -345,16 +343,12 @@ def clock_text_mode_and_seed(p: Program) -> None:
     clock = {"decision": 2.5, "left": 60.0, "last": 0.125}
     p.send(start(1, seed=seed, clock=clock, text="turn 0", mode="evaluate"))
     acts(p, 1, 0)
-    found = p.reply("message", instance=1, body="last")
     wanted = {"clock": clock, "text": "turn 0", "mode": "evaluate", "seed": seed}
-    if not isinstance(found, dict) or not same({key: found.get(key) for key in wanted}, wanted):
-        raise Failed(brief(wanted), brief(found))
+    holds(p.reply("message", instance=1, body="last"), wanted)
     p.send(step(1, 1, clock={"left": -0.5}))
     acts(p, 1, 1)
-    found = p.reply("message", instance=1, body="last")
-    wanted = {"decision": None, "left": -0.5, "last": None}
-    if not same(found.get("clock"), wanted) or found.get("seed") != seed:
-        raise Failed(f"clock {brief(wanted)}, seed {seed}", brief(found))
+    wanted = {"clock": {"decision": None, "left": -0.5, "last": None}, "seed": seed}
+    holds(p.reply("message", instance=1, body="last"), wanted)
 
 
 @case("S8.4")
@@ -366,10 +360,7 @@ def afterstates_and_scenes(p: Program) -> None:
         wanted: dict[str, Any] = {"afterstates": afterstates, "scene": scene}
         p.send(start(1, **wanted) if turn == 0 else step(1, turn, **wanted))
         acts(p, 1, turn)
-        found = p.reply("message", instance=1, body="last")
-        got = {key: (found or {}).get(key) for key in wanted}
-        if not same(got, wanted):
-            raise Failed(brief(wanted), brief(got))
+        holds(p.reply("message", instance=1, body="last"), wanted)
 
 
 @case("S6.10")
@@ -630,9 +621,7 @@ def create_and_message(p: Program) -> None:
     """`create` makes an instance, `message` reaches it; each answer has the request's `id`."""
     create(p, 3)
     for body in ("hello", 5, None, {"a": [1]}):
-        found = p.reply("message", instance=3, body=body)
-        if not same(found, body):
-            raise Failed(f"a reply with body {brief(body)}", brief(found))
+        p.expect("reply", id=p.request("message", instance=3, body=body), body=body)
 
 
 @case("S7.3")
@@ -760,11 +749,8 @@ REWARDS = [each["rewards"] for each in PREVIEWS]
 def looking(p: Program, episode: int = 1) -> tuple[dict[str, Any], dict[str, Any]]:
     """Send a decision that makes the program ask; return the decision and the question."""
     [decision] = p.send(start(episode, legal=None, observation={"look": LINES}))
-    question = p.expect("lookahead", episode=episode, seat=0, turn=0, id=ANY)
-    lines = question.get("lines")
-    if not same(lines, LINES):
-        raise Failed(f"lines {brief(LINES)}", brief(lines))
-    return decision, question
+    asked: dict[str, Any] = {"episode": episode, "seat": 0, "turn": 0, "lines": LINES}
+    return decision, p.expect("lookahead", id=ANY, **asked)
 
 
 @case("S6.15")

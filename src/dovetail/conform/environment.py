@@ -9,7 +9,7 @@ import numpy as np
 from dovetail.conform import sessions, values
 from dovetail.conform.case import Cases, Failed
 from dovetail.conform.columns import bits, f8, i4, i8, u8
-from dovetail.conform.program import ANY, Program, brief, same
+from dovetail.conform.program import ANY, Program, brief, holds, same
 from dovetail.protocol.legal import unmask
 
 CASES = Cases("environment")
@@ -319,14 +319,10 @@ def scenes_for_watchers(p: Program) -> None:
 
 def public(found: dict[str, Any], number: int) -> None:
     """Check the public part of a turn, if the program supports it."""
-    text, scene = found.get("text"), found.get("scene")
-    wanted = {**SCENE, "caption": f"turn {number}"}
-    if text is not None and text != f"turn {number}":
-        raise Failed(f"text {brief(f'turn {number}')}, or none", brief(text))
-    if scene is not None and not (
-        isinstance(scene, dict) and same({key: scene.get(key) for key in SCENE}, wanted)
-    ):
-        raise Failed(f"{brief(wanted)}, or none", brief(scene))
+    if found.get("text") is not None:
+        holds(found, {"text": f"turn {number}"})
+    if found.get("scene") is not None:
+        holds(found["scene"], {**SCENE, "caption": f"turn {number}"})
 
 
 @case("S8.4")
@@ -352,9 +348,7 @@ def scenes(p: Program) -> None:
     p.send(start(1, wants=[["scene"], []]), step(1, 0, [0, 1]))
     for number, seat in ((0, 0), (1, 0)):
         scene = view(turn(p, 1, number, [number]), seat).get("scene")
-        found = scene if isinstance(scene, dict) else {}
-        if not same({key: found.get(key) for key in SCENE}, {**SCENE, "caption": f"turn {number}"}):
-            raise Failed(brief({**SCENE, "caption": f"turn {number}"}), brief(scene))
+        holds(scene, {**SCENE, "caption": f"turn {number}"})
     p.send(step(1, 1, [1, 1]))
     view(turn(p, 1, 2, [0]), 1, scene=None)
 
@@ -436,9 +430,7 @@ def a_lookahead_that_comes_again(p: Program) -> None:
     p.send(step(1, 0, [0, 0]))
     turn(p, 1, 1, [1])
     p.send(*again)
-    second = p.expect("reply", id=4000).get("body")
-    if not same(first, second):
-        raise Failed(brief(first), brief(second))
+    p.expect("reply", id=4000, body=first)
 
 
 @case("S3.3 S3.4")
@@ -600,9 +592,7 @@ def messages(p: Program) -> None:
     """A `message` is answered with its `id`, or if it fails, with an `error`."""
     opened(p)
     for body in ("hello", None, {"a": [1, b"x"]}):
-        found = p.reply("message", match=1, body=body)
-        if not same(found, body):
-            raise Failed(f"a reply with body {brief(body)}", brief(found))
+        p.expect("reply", id=p.request("message", match=1, body=body), body=body)
     p.refused("message", match=1, body="crash")
     p.refused("message", match=99, body=1)
 
@@ -709,12 +699,9 @@ def a_group(p: Program) -> None:
     p.expect("turns", batch=2, slots=i4(1), rows=i4(1), seats=i4(0))
     again = {"restarts": i4(0), "episodes": i8(9), "seeds": u8(5)}
     p.send(batch(3, slots=i4(1), seats=i4(0), actions=i8(1), **again))
-    last = p.expect("turns", batch=3, slots=i4(0, 1), rows=i4(0), seats=i4(0), legal=bits(7))
-    over = last.get("over")
-    if not same(over, np.array([0, 1], np.uint8)):
-        raise Failed("over [0, 1]", brief(last))
-    if not same(last.get("outcomes"), f8([[1, 0]])):
-        raise Failed("outcomes [[1, 0]]", brief(last))
+    acting = {"rows": i4(0), "seats": i4(0), "legal": bits(7)}
+    over = {"over": np.array([0, 1], np.uint8), "outcomes": f8([[1, 0]])}
+    p.expect("turns", batch=3, slots=i4(0, 1), **acting, **over)
     p.send({"type": "close", "match": 1})
     works(p)
 
@@ -739,8 +726,7 @@ def a_slot_that_fails_alone(p: Program) -> None:
     p.expect("turns", batch=0, slots=i4(0))
     again = {"restarts": i4(1), "episodes": i8(8), "seeds": u8(6)}
     p.send(batch(1, slots=i4(0), seats=i4(0), actions=i8(0), **again))
-    found = p.expect("turns", batch=1, slots=i4(0, 1), rows=i4(1), faults=ANY)
-    if not same(found.get("over"), np.array([3, 0], np.uint8)):
-        raise Failed("over [3, 0]", brief(found))
+    over = np.array([3, 0], np.uint8)
+    found = p.expect("turns", batch=1, slots=i4(0, 1), rows=i4(1), over=over, faults=ANY)
     if [each.get("slot") for each in found["faults"]] != [0]:
         raise Failed("one of `faults`, of slot 0", brief(found))

@@ -90,6 +90,13 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def holds(found: Any, wanted: Fields) -> None:
+    """Check fields of a map, which may have others."""
+    got = {key: found.get(key) for key in wanted} if isinstance(found, dict) else found
+    if not same(got, wanted):
+        raise Failed(brief(wanted), brief(found))
+
+
 def brief(value: Any) -> str:
     """Return a value for a line of a report."""
     text = jsontext.write(reading(value))
