@@ -101,11 +101,11 @@ def position(text: str) -> str:
     return indent(text.rstrip(), "  ")
 
 
-def log_to_stderr(level: int = logging.WARNING) -> None:
+def log_to_stderr() -> None:
     """Send a server's log to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Plain("dovetail: %(message)s"))
-    logging.basicConfig(handlers=[handler], level=level, force=True)
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
 
 
 class _Plain(logging.Formatter):

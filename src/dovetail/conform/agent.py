@@ -54,9 +54,9 @@ def end(episode: int, seat: int = 0, match: int = 1, **more: Any) -> dict[str, A
     return {"type": "end", "episode": episode, "seat": seat, "match": match, **more}
 
 
-def acts(p: Program, episode: int, turn: int, seat: int = 0, action: Any = 2) -> None:
+def acts(p: Program, episode: int, turn: int, action: Any = 2) -> None:
     """Check that the next message is this action."""
-    p.expect("action", episode=episode, turn=turn, seat=seat, action=action)
+    p.expect("action", episode=episode, turn=turn, seat=0, action=action)
 
 
 def counters(

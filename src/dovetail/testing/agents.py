@@ -52,7 +52,7 @@ def _disguise(ours: type, theirs: type) -> None:
 class AgentTrial:
     """The agent in the first seat and random players in the others; it keeps all actions."""
 
-    def __init__(self, subject: AgentSubject, state: bytes | None = None, seed: int = 1) -> None:
+    def __init__(self, subject: AgentSubject, state: bytes | None = None) -> None:
         self.actions: list[Any] = []
         self.subject = subject
         noted, kind = self.actions, subject.game
@@ -83,7 +83,7 @@ class AgentTrial:
         self.experiment: Experiment = self._process.experiment()
         name = type_name(subject.kind)
         self.agent = self.experiment.create(
-            name, parameters=subject.parameters, seed=seed, state=state
+            name, parameters=subject.parameters, seed=1, state=state
         )
         seats = declared(kind(kind.Configuration(**subject.configuration))).seats
         other = [self.experiment.create(OPPONENT, seed=2)] * (seats - 1)
