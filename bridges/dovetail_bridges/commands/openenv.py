@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -45,13 +45,14 @@ def openenv(
         int, typer.Option(min=1, help="With several seats: games that clients share at a time.")
     ] = 1,
     illegal: Annotated[
-        str, typer.Option(help="An illegal action: observe, forfeit or error.")
+        Literal["observe", "forfeit", "error"],
+        typer.Option(help="The effect of an illegal action."),
     ] = "observe",
     tries: Annotated[
         int, typer.Option(min=0, help="With observe: refused actions before one costs the game.")
     ] = 3,
     observe: Annotated[
-        str, typer.Option(help="Form of the positions: text, values or both.")
+        Literal["text", "values", "both"], typer.Option(help="Form of the positions.")
     ] = "both",
     idle: Annotated[
         float, typer.Option(min=1.0, help="Seconds without a request that end a session.")
@@ -84,14 +85,6 @@ def openenv(
 
     Example: dovetail openenv --game dots --seat 0 --seat 1 --tables 4
     """
-    for name, value, known in (
-        ("--illegal", illegal, ("observe", "forfeit", "error")),
-        ("--observe", observe, ("text", "values", "both")),
-    ):
-        if value not in known:
-            raise common.UsageError(
-                f"{name} {value!r} is unknown; expected one of {', '.join(known)}"
-            )
     check_open_seats(host, connect, register_)
     common.log_to_stderr()
     common.register(register_)
@@ -120,7 +113,7 @@ def openenv(
 
     with make() as table:  # a wrong option is told before a connection
         spaces, description = table.spaces(), table.description
-    rules = Rules(illegal=illegal, tries=tries, observe=observe)  # type: ignore[arg-type]
+    rules = Rules(illegal=illegal, tries=tries, observe=observe)
     seats = Seats(make, open_, tables=tables, sessions=sessions, back=back, rules=rules)
     server = OpenEnvServer(seats, game, description, spaces, origins=page or [], idle=idle)
 
