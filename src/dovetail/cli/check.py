@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, ParamSpec
+from typing import Annotated, ParamSpec, cast
 
 import typer
 
@@ -39,8 +39,7 @@ def _in_child(command: Callable[P, int]) -> Callable[P, int]:
                 return command(*args, **kwargs)
             finally:
                 Path(file).write_text("yes", encoding="utf-8")
-        context = kwargs["context"]  # Typer passes all by name
-        assert isinstance(context, typer.Context)
+        context = cast("typer.Context", kwargs["context"])  # Typer passes all by name
         with tempfile.TemporaryDirectory() as folder:
             returned = Path(folder) / "returned"
             line = [sys.executable, "-m", "dovetail", *_arguments(context)]
