@@ -435,6 +435,7 @@ def test_a_checked_run_holds_turns_against_the_spec() -> None:
     for view, text in (
         (m.View(0, 1, [0], 3.0), "reward 3 of seat 0 is not in -1 .. 1"),
         (m.View(0, 9, [0]), "observation 9 of seat 0 is not in"),
+        (m.View(0, 1, [0], afterstates=[1, 2]), "`afterstates` has 2 rows; it must have 1"),
         (m.View(0, 1, [0, 9999]), "legal action 9999 of seat 0 is not in Discrete(n="),
         (m.View(0, 1, [1, -1]), "legal action -1 of seat 0 is not in Discrete(n="),
         (m.View(0, 1, [2, 1]), "the legal actions of seat 0 do not rise"),
@@ -449,20 +450,24 @@ def test_a_checked_run_holds_turns_against_the_spec() -> None:
 
 
 @pytest.mark.rule("S6.3")
-@pytest.mark.parametrize("seen", [b"\xc7\x00\x01", b"\x07"], ids=["malformed", "sound"])
-def test_a_view_that_no_one_can_read_is_the_environments_fault(seen: bytes) -> None:
+@pytest.mark.parametrize(
+    ("seen", "after"),
+    [(b"\xc7\x00\x01", b"\xc0"), (b"\x07", b"\x92\x01\x02"), (b"\x07", b"\x91\x01")],
+    ids=["malformed", "two afterstates", "sound"],
+)
+def test_a_view_that_no_one_can_read_is_the_environments_fault(seen: bytes, after: bytes) -> None:
     """A tensor without a payload, for example; an agent that claims so is not believed."""
     table = begun(on_crash="forfeit")
     start: Any = table.environment.last
-    view = m.View(0, msgspec.Raw(seen), [0])
+    view = m.View(0, msgspec.Raw(seen), [0], afterstates=msgspec.Raw(after))
     table.environment.says(m.Turn(start.episode, 0, [0], [view]))
     asked = table.agents[0].hears(m.AgentStart)
-    table.agents[0].says(m.Error("malformed", "no", answers=asked.seq))
-    if seen == b"\x07":
+    table.agents[0].says(m.Error("crashed", "no", answers=asked.seq))
+    if (seen, after) == (b"\x07", b"\x91\x01"):
         over(table, reason="stalled", blame=0)
     else:
         over(table, reason="environment-failed", blame=None)
-        assert "the view of seat 0 in turn 0 cannot be read" in table.records[0].result.message
+        assert "the view of seat 0 in turn 0: " in table.records[0].result.message
 
 
 @pytest.mark.rule("S6.12")

@@ -262,7 +262,7 @@ class Episode:
 
     def crashed(self, seat: int, error: m.Error, now: float) -> Ending | None:
         """Handle an agent that failed at its decision, or whose player was too slow."""
-        if error.code in ("malformed", "invalid") and (wrong := unreadable(self.latest, seat)):
+        if error.code != "timeout" and (wrong := unreadable(self.latest, seat)):
             return Ending("environment-failed", message=wrong)
         account = self.seats[seat]
         if error.code != "timeout":

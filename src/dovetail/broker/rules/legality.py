@@ -11,10 +11,10 @@ from typing import Any
 
 from msgspec.msgpack import Ext
 
-from dovetail.protocol import codec
+from dovetail.protocol import codec, columns
 from dovetail.protocol import legal as masks
 from dovetail.protocol.errors import ProtocolError
-from dovetail.protocol.messages import Breach, Legal, Spec, Turn
+from dovetail.protocol.messages import Breach, Legal, Spec, Turn, View
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete, Space
 
@@ -98,6 +98,7 @@ def check(turn: Turn, spec: Spec) -> None:
                 map(operator.lt, view.legal, view.legal[1:])
             ):
                 raise _invalid(f"the legal actions of seat {view.seat} do not rise")
+            _check_afterstates(view)
         observation = codec.opened(view.observation)
         if observation is None and view.seat not in turn.to_act:
             continue
@@ -107,15 +108,24 @@ def check(turn: Turn, spec: Spec) -> None:
             raise _invalid(f"{seen} is not in {_short(space)}")
 
 
+def _check_afterstates(view: View) -> None:
+    """Raise ProtocolError if a view has not one afterstate for each legal action."""
+    legal = view.legal
+    if legal is not None:
+        count = masks.count(legal) if isinstance(legal, bytes) else len(legal)
+        columns.values("afterstates", view.afterstates, count)
+
+
 def unreadable(turn: Turn, seat: int) -> str:
-    """Return what in a seat's view of a turn no one can read, or an empty string."""
+    """Return why no one can use a seat's view of a turn, or an empty string."""
     try:
         for view in turn.seats:
             if view.seat == seat:
                 for part in (view.observation, view.afterstates, view.scene):
                     codec.opened(part)
+                _check_afterstates(view)
     except ProtocolError as error:
-        return f"the view of seat {seat} in turn {turn.turn} cannot be read: {error}"
+        return f"the view of seat {seat} in turn {turn.turn}: {error}"
     return ""
 
 
