@@ -231,7 +231,7 @@ func (h *AgentHost) ask(p *play, d *Decision, question *Lookahead) error {
 // forget drops what does not matter any more once a seat's next decision has come: the answer to its last one, or the
 // question that it waits with.
 func (h *AgentHost) forget(p *play) {
-	delete(h.answers, p.seq)
+	h.drop(p.seq)
 	if p.thinking != nil {
 		delete(h.thoughts, p.question.ID)
 		p.thinking = nil

@@ -160,7 +160,7 @@ func (o *opened) watch(text, scene, once bool) {
 
 // advance answers a start or step with the turn that the rules make of it.
 func (h *EnvironmentHost) advance(o *opened, seq int64, number int, do func() (*Turn, error)) {
-	delete(h.answers, o.seq) // it has arrived, since this follows from it
+	h.drop(o.seq) // it has arrived, since this follows from it
 	o.seq = seq
 	turn, err := protect(func() (*Turn, error) {
 		turn, err := do()

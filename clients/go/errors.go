@@ -27,7 +27,7 @@ type RefusedError struct {
 	Text string
 }
 
-func (e *RefusedError) Error() string { return e.Text }
+func (e *RefusedError) Error() string { return line(e.Text) }
 
 // IllegalActionError is what an Environment's Step returns if the rules refuse the action of a seat.
 // The episode stays as it was.

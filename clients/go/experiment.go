@@ -34,7 +34,10 @@ type pending struct {
 	answer Message
 }
 
-const turnsKept = 1 << 16 // watched turns that wait to be taken
+const (
+	turnsKept    = 1 << 16 // watched turns that wait to be taken
+	problemsKept = 1000    // errors that a run keeps
+)
 
 func newRequests() *requests {
 	return &requests{inbox: newInbox(), runs: map[int64]*RunHandle{}, early: map[int64][]Message{}}
@@ -113,7 +116,7 @@ func (r *requests) take(messages []Message) (again [][]byte) {
 				r.answered(*m.ID, m)
 			} else {
 				for _, run := range r.runs {
-					run.Problems = append(run.Problems, m.Message)
+					run.Problems = append(run.Problems[max(0, len(run.Problems)+1-problemsKept):], m.Message)
 				}
 			}
 		case *Episode:
@@ -174,7 +177,7 @@ func (r *requests) tell(run *RunHandle, m Message) {
 	before := run.Progress.Waiting
 	run.hear(m)
 	if waits := run.Progress.Waiting; waits != before && waits != "" && r.warn != nil {
-		r.warn(fmt.Sprintf("run %d waits: %s", run.Number, waits))
+		r.warn(line(fmt.Sprintf("run %d waits: %s", run.Number, waits)))
 	}
 	if run.Done != nil {
 		delete(r.runs, run.Number)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"unicode"
 )
 
 // Host takes the messages of the broker and returns frames to answer with; it knows no socket.
@@ -108,8 +109,16 @@ func clean(name string, user any) {
 }
 
 // oneLine returns the text of an error for a person.
-func oneLine(err error) string {
-	text := strings.ToValidUTF8(strings.Join(strings.Fields(err.Error()), " "), "?")
+func oneLine(err error) string { return line(err.Error()) }
+
+// obeyed says whether a terminal would act upon a character, or turn the reading order at it (S13.5).
+func obeyed(r rune) bool {
+	return unicode.IsSpace(r) || unicode.IsControl(r) || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x206f
+}
+
+// line returns a text, which another program may have made, as one line.
+func line(text string) string {
+	text = strings.ToValidUTF8(strings.Join(strings.FieldsFunc(text, obeyed), " "), "?")
 	if len(text) > 300 {
 		text = strings.ToValidUTF8(text[:300], "")
 	}

@@ -3,7 +3,6 @@ package dovetail
 import (
 	"errors"
 	"fmt"
-	"maps"
 )
 
 // numbered is a message that must arrive: the broker sends it again after a reconnection that may have lost it.
@@ -22,10 +21,14 @@ func seqOf(m Message) int64 {
 type inbox struct {
 	seen    int64            // the highest number that has arrived
 	answers map[int64][]byte // by the number of what they answer, until the broker has settled it
+	kept    int              // their bytes
 	keeping bool             // whether anything is ever sent again
 	limit   int              // bytes that the broker reads in one frame
 	out     [][]byte
 }
+
+// The bytes of answers that are kept at the most, and what counts for each beside its own (S11.4).
+const mostKept, eachKept = 1 << 28, 64
 
 func newInbox() inbox {
 	return inbox{answers: map[int64][]byte{}, keeping: true, limit: DefaultLimits.Frame}
@@ -37,11 +40,15 @@ func (b *inbox) take(message Message) bool {
 	case *Welcome:
 		b.keeping, b.limit = m.Heartbeat > 0, m.Limits.Frame
 		if !m.Resumed {
-			b.seen = 0
+			b.seen, b.kept = 0, 0
 			clear(b.answers)
 		}
 	case *Ping:
-		maps.DeleteFunc(b.answers, func(seq int64, _ []byte) bool { return seq <= m.Settled })
+		for seq := range b.answers {
+			if seq <= m.Settled {
+				b.drop(seq)
+			}
+		}
 	}
 	seq := seqOf(message)
 	if seq > b.seen {
@@ -65,10 +72,19 @@ func (b *inbox) answer(seq int64, m Message) error {
 		return fmt.Errorf("the %s cannot travel: %w", m.kind(), err)
 	}
 	b.out = append(b.out, frame)
-	if b.keeping && seq > 0 {
+	if b.drop(seq); b.keeping && seq > 0 && b.kept+len(frame)+eachKept <= mostKept {
+		b.kept += len(frame) + eachKept
 		b.answers[seq] = frame
 	}
 	return nil
+}
+
+// drop forgets an answer.
+func (b *inbox) drop(seq int64) {
+	if frame, ok := b.answers[seq]; ok {
+		b.kept -= len(frame) + eachKept
+		delete(b.answers, seq)
+	}
 }
 
 // refuse answers a frame with an error, which names the request if the frame is one; where is whose code failed, and

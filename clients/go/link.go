@@ -104,6 +104,9 @@ func dial(ctx context.Context, config Config, hello Hello) (*link, error) {
 		if err = ctx.Err(); err == nil {
 			err = l.read(true)
 		}
+		if err == nil && l.session.Departed {
+			err = errors.New("the broker at " + l.address + " sends this program away")
+		}
 	}
 	if err != nil {
 		l.close() // with a bye: the hello may arrive all the same
@@ -132,7 +135,16 @@ func (l *link) greet() error {
 	if err != nil {
 		return err
 	}
-	return l.socket.send([][]byte{hello})
+	return l.transmit([][]byte{hello})
+}
+
+// transmit sends frames; a broker that reads nothing is lost (S3.8).
+func (l *link) transmit(frames [][]byte) error {
+	err := l.socket.send(frames, l.session.Welcome != nil)
+	if errors.Is(err, errUnread) {
+		return l.connect()
+	}
+	return err
 }
 
 // read takes in what waits; the caller holds mu.
@@ -161,7 +173,7 @@ func (l *link) tryRead(wait bool) error {
 		l.silence, l.warned = 0, false
 	}
 	if len(answers) > 0 {
-		if err := l.socket.send(answers); err != nil {
+		if err := l.transmit(answers); err != nil {
 			return err
 		}
 	}
@@ -275,7 +287,7 @@ func (l *link) answer(frames [][]byte, last bool) error {
 // flush sends what waits; the caller holds mu.
 func (l *link) flush() error {
 	if l.err == nil && len(l.answers) > 0 {
-		l.err = l.socket.send(l.answers)
+		l.err = l.transmit(l.answers)
 		l.answers = nil
 	}
 	return l.err

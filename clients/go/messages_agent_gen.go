@@ -109,7 +109,7 @@ func (m *Init) wire(w *wire) {
 	opt(w, "seq", &m.Seq, 0, integer)
 	w.check(m.Seq >= 0, "seq", "0 or more")
 	opt(w, "slots", &m.Slots, 0, integer)
-	w.check(m.Slots >= 0, "slots", "0 or more")
+	w.check(m.Slots >= 0 && m.Slots <= 65536, "slots", "between 0 and 65536")
 }
 
 func (*Init) kind() string { return "init" }
@@ -264,14 +264,14 @@ func (m *End) wire(w *wire) {
 	need(w, "seat", &m.Seat, integer)
 	opt(w, "match", &m.Match, 0, integer)
 	opt(w, "reward", &m.Reward, 0, number)
-	opt(w, "observation", &m.Observation, nil, value)
+	opt(w, "observation", &m.Observation, nil, payload)
 	orNone(w, "outcome", &m.Outcome, arrayOf(number))
 	orDefault(w, "reason", &m.Reason, ReasonTerminated, formReason)
 	orNil(w, "blame", &m.Blame, integer)
 	opt(w, "total", &m.Total, 0, number)
 	opt(w, "decisions", &m.Decisions, 0, integer)
 	orNil(w, "text", &m.Text, text)
-	opt(w, "scene", &m.Scene, nil, value)
+	opt(w, "scene", &m.Scene, nil, payload)
 	orDefault(w, "mode", &m.Mode, ModeLearn, formMode)
 	opt(w, "seq", &m.Seq, 0, integer)
 	w.check(m.Seq >= 0, "seq", "0 or more")

@@ -58,7 +58,7 @@ func (m *Open) wire(w *wire) {
 	opt(w, "seq", &m.Seq, 0, integer)
 	w.check(m.Seq >= 0, "seq", "0 or more")
 	opt(w, "slots", &m.Slots, 0, integer)
-	w.check(m.Slots >= 0, "slots", "0 or more")
+	w.check(m.Slots >= 0 && m.Slots <= 65536, "slots", "between 0 and 65536")
 	opt(w, "afterstates", &m.Afterstates, false, boolean)
 }
 
@@ -302,10 +302,10 @@ func (m *Turns) wire(w *wire) {
 	opt(w, "over", &m.Over, nil, value)
 	opt(w, "rows", &m.Rows, nil, value)
 	opt(w, "seats", &m.Seats, nil, value)
-	opt(w, "observations", &m.Observations, nil, value)
+	opt(w, "observations", &m.Observations, nil, payload)
 	opt(w, "legal", &m.Legal, nil, value)
-	opt(w, "afterstates", &m.Afterstates, nil, value)
-	opt(w, "finals", &m.Finals, nil, value)
+	opt(w, "afterstates", &m.Afterstates, nil, payload)
+	opt(w, "finals", &m.Finals, nil, payload)
 	opt(w, "outcomes", &m.Outcomes, nil, value)
 	array(w, "faults", &m.Faults, mapOf[Fault])
 	opt(w, "truncated", &m.Truncated, nil, value)
@@ -349,8 +349,8 @@ func (m *Turn) wire(w *wire) {
 	opt(w, "truncated", &m.Truncated, false, boolean)
 	orNone(w, "outcome", &m.Outcome, arrayOf(number))
 	orNil(w, "text", &m.Text, text)
-	opt(w, "info", &m.Info, nil, value)
-	opt(w, "scene", &m.Scene, nil, value)
+	opt(w, "info", &m.Info, nil, payload)
+	opt(w, "scene", &m.Scene, nil, payload)
 	orNil(w, "blame", &m.Blame, integer)
 }
 

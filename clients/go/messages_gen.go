@@ -547,12 +547,12 @@ type View struct {
 func (m *View) wire(w *wire) {
 	need(w, "seat", &m.Seat, integer)
 	w.check(m.Seat >= 0, "seat", "0 or more")
-	opt(w, "observation", &m.Observation, nil, value)
+	opt(w, "observation", &m.Observation, nil, payload)
 	w.legal("legal", &m.Legal, &m.LegalMask)
 	opt(w, "reward", &m.Reward, 0, number)
-	opt(w, "afterstates", &m.Afterstates, nil, value)
+	opt(w, "afterstates", &m.Afterstates, nil, payload)
 	orNil(w, "text", &m.Text, text)
-	opt(w, "scene", &m.Scene, nil, value)
+	opt(w, "scene", &m.Scene, nil, payload)
 	orNil(w, "truncated", &m.Truncated, boolean)
 }
 

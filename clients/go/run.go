@@ -61,9 +61,9 @@ func (r *RunHandle) Next(ctx context.Context) (*Episode, error) {
 	case DoneReasonFinished, r.asked:
 		return nil, nil
 	case DoneReasonFailed:
-		return nil, fmt.Errorf("the run failed: %s", r.Done.Message)
+		return nil, fmt.Errorf("the run failed: %s", line(r.Done.Message))
 	}
-	return nil, fmt.Errorf("the run was %s after %d episodes: %s", r.Done.Reason, r.Done.Finished, r.Done.Message)
+	return nil, fmt.Errorf("the run was %s after %d episodes: %s", r.Done.Reason, r.Done.Finished, line(r.Done.Message))
 }
 
 // leaving is how long a loop that was left waits for the broker to end its run.

@@ -66,7 +66,7 @@ func readyLine(host Host, address, name string) string {
 	for _, offer := range host.Offers() {
 		names = append(names, offer.Name)
 	}
-	return fmt.Sprintf("%s %s ready at %s as %s", host.Role(), strings.Join(names, ", "), address, name)
+	return fmt.Sprintf("%s %s ready at %s as %s", host.Role(), strings.Join(names, ", "), address, line(name))
 }
 
 // Main runs a program: its context ends with SIGINT or SIGTERM, and an error is printed in one line and ends the

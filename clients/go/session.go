@@ -108,8 +108,9 @@ func (s *Session) patience() time.Duration {
 	if s.Welcome == nil {
 		return 2 * time.Second
 	}
-	if s.Welcome.Heartbeat == 0 { // the broker sends no pings
+	beats := 4 * s.Welcome.Heartbeat * float64(time.Second)
+	if beats == 0 || beats >= math.MaxInt64 { // the broker sends no pings, or as good as none
 		return math.MaxInt64
 	}
-	return max(2*time.Second, time.Duration(4*s.Welcome.Heartbeat*float64(time.Second)))
+	return max(2*time.Second, time.Duration(beats))
 }

@@ -1,6 +1,7 @@
 package dovetail
 
 import (
+	"errors"
 	"syscall"
 	"time"
 
@@ -9,6 +10,14 @@ import (
 
 // mostBytes is the size of the largest frame that is taken from the broker; a larger one costs it the connection.
 const mostBytes = 1 << 31
+
+// unread is how many messages may wait for the broker to read them, and unreadWait for how long when they do (S11.4).
+const (
+	unread     = 100
+	unreadWait = time.Second
+)
+
+var errUnread = errors.New("the broker reads nothing")
 
 // dealer is a DEALER socket of libzmq, which connects again by itself and keeps what is sent meanwhile.
 type dealer struct {
@@ -39,8 +48,9 @@ func newDealer(address string, key *key) (*dealer, error) {
 		s.SetReconnectIvlMax(time.Second),
 		s.SetHeartbeatIvl(5 * time.Second),
 		s.SetMaxmsgsize(mostBytes),
-		s.SetSndhwm(0),
-		s.SetRcvhwm(0),
+		s.SetSndhwm(unread),
+		s.SetSndtimeo(unreadWait),
+		s.SetRcvhwm(0), // libzmq aborts if a connection breaks whose reader is at a limit
 		s.SetRcvtimeo(slice),
 		s.Monitor(name, zmq.EVENT_HANDSHAKE_SUCCEEDED|zmq.EVENT_HANDSHAKE_FAILED_AUTH|
 			zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL|zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL),
@@ -56,17 +66,23 @@ func newDealer(address string, key *key) (*dealer, error) {
 	return d, nil
 }
 
-// send queues the frames as one ZeroMQ message; they are dropped if libzmq has given the connection up, of which the
-// handshakes will tell.
-func (d *dealer) send(frames [][]byte) error {
+// send queues the frames as one ZeroMQ message. If it may not wait, they are dropped if libzmq has given the connection
+// up, of which the handshakes will tell; else the error is errUnread if the queue stays full.
+func (d *dealer) send(frames [][]byte, wait bool) error {
 	last := len(frames) - 1
 	for i, frame := range frames {
-		flags := zmq.DONTWAIT
+		flags := zmq.Flag(0)
+		if !wait {
+			flags = zmq.DONTWAIT
+		}
 		if i < last {
 			flags |= zmq.SNDMORE
 		}
 		if _, err := d.socket.SendBytes(frame, flags); err != nil {
-			return unlessBusy(err)
+			if err = unlessBusy(err); err == nil && wait {
+				err = errUnread
+			}
+			return err
 		}
 	}
 	return nil

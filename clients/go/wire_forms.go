@@ -110,6 +110,15 @@ func value(w *wire, _ string, b []byte, p *any) {
 	}
 }
 
+// payload is any value, or nil for one that cannot be read: every seat hears its end (S6.7).
+func payload(w *wire, key string, b []byte, p *any) {
+	if !w.decoding {
+		value(w, key, b, p)
+	} else if found, _, err := readValue(b); err == nil {
+		*p = found
+	}
+}
+
 func (w *wire) appendValue(value any) {
 	if w.err != nil {
 		return

@@ -50,12 +50,19 @@ from dovetail.peer.agents.agent import Decision
 from dovetail.peer.agents.serve import serve as serve_agents
 from dovetail.peer.agents.vector import Rows, VectorAgent
 from dovetail.peer.environments.serve import serve as serve_environments
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.legal import unmask
-from dovetail.transport import keys
+from dovetail.transport import keys, zmtp
+from dovetail.transport.curve import Server
 from dovetail.transport.endpoint import needs_key
+from dovetail.transport.keys import Guard
 from dovetail_games.connect_four import ConnectFour
 
+MOST = 1 << 24
+LARGEST = 1_500_000
+"""KiB of memory that a hostile broker may have a client take."""
 ONLY = os.environ.get("DOVETAIL_CLIENT", "")
 CHOSEN = [ONLY] if ONLY else list(TOOLS)
 
@@ -322,6 +329,52 @@ def test_a_broker_that_breaks_off_early_asks_for_a_key_all_the_same(language: st
         thread.join()
     assert client.returncode == 1
     assert lines[-1].removeprefix("Error: ") == needs_key(address)
+
+
+def deaf(there: socket.socket, wire: zmtp.Wire) -> None:
+    """Send what must be answered, and read none of it."""
+    while True:
+        there.sendall(b"".join(wire.parts([b"\xc1" * 20] * 1000)))
+
+
+def forging(there: socket.socket, wire: zmtp.Wire) -> None:
+    """Say past the encryption, as someone in between could, that the key is refused."""
+    there.sendall(zmtp.error(zmtp.REFUSED))
+    there.recv(1)
+
+
+@each_language
+@pytest.mark.parametrize("hostile", [deaf, forging])
+def test_a_hostile_broker_only_costs_it_the_connection(
+    language: str, hostile: Callable[[socket.socket, zmtp.Wire], None], tmp_path: Path
+) -> None:
+    """It comes back over another one, and has not taken much memory."""
+    guard = Guard(keys.make(), lambda key: True)
+    keys.write(tmp_path / "own.key", keys.make(guard.key.public), "of the client")
+    guarded = hostile is forging
+    variables = {keys.FILE: str(tmp_path / "own.key")} if guarded else {}
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(KIT)
+        client = start(language, f"tcp://127.0.0.1:{listener.getsockname()[1]}", **variables)
+        try:
+            there, _ = listener.accept()
+            with there, suppress(OSError):
+                there.settimeout(KIT)
+                wire = Server(MOST, guard) if guarded else zmtp.Wire(b"ROUTER", MOST)
+                heard: list[bytes] = []
+                while not heard:
+                    there.sendall(bytes(wire.out))
+                    wire.out.clear()
+                    heard = wire.feed(there.recv(MOST))
+                there.sendall(b"".join(wire.parts([codec.encode(m.Welcome("token", "north"))])))
+                hostile(there, wire)
+            listener.accept()[0].close()
+            assert client.poll() is None
+            status = Path(f"/proc/{client.pid}/status").read_text()
+            assert int(status.split("VmRSS:")[1].split()[0]) < LARGEST
+        finally:
+            client.kill()
+            client.communicate()
 
 
 class Seeing(VectorAgent):

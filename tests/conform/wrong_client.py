@@ -9,6 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from dovetail.peer.link import Link
 from dovetail.peer.session import Session
 from dovetail.protocol import codec, tensors
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, ProtocolError
 
 MISTAKES: dict[str, tuple[str, str, Callable[[], None]]] = {}
 """By name: the role, the case that must catch it, and what breaks the library."""
@@ -363,6 +364,16 @@ def ignores_the_end() -> None:
 def ignores_an_end_without_a_start() -> None:
     def around(method: Any, self: Any, message: m.End) -> None:
         if (message.episode, message.seat) in self._playing:
+            method(self, message)
+
+    wrap(AgentHost, "_end", around)
+
+
+@mistake("agent", "an-end-that-shows-what-cannot-be-read")
+def ignores_an_end_that_it_cannot_read() -> None:
+    def around(method: Any, self: Any, message: m.End) -> None:
+        with suppress(ProtocolError):
+            codec.opened(message.observation)
             method(self, message)
 
     wrap(AgentHost, "_end", around)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from dovetail.peer import inbox as inbox_module
 from dovetail.peer.inbox import Inbox
 from dovetail.protocol import messages as m
 
@@ -79,3 +82,22 @@ def test_an_answer_that_cannot_travel_is_an_error_also_when_it_is_asked_for_agai
     other = inbox.failed(reply, "no")
     assert (other.answers, other.id) == (None, 9)
     assert taken(inbox, 1, 2)[1] == [error, other]
+
+
+def test_a_broker_that_settles_nothing_does_not_fill_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inbox_module, "MOST", 3)
+    monkeypatch.setattr(inbox_module, "BYTES", 10)
+    inbox = Inbox()
+    taken(inbox, *range(1, 7))
+    kept = [m.Saved(1, b"12345"), m.Reply(2, "123"), m.Reply(4, [1])]
+    answers = [*kept[:2], m.Saved(3, b"123"), kept[2], m.Reply(5), m.Saved(6, b"")]
+    out: list[m.Message] = []
+    for seq, answer in enumerate(answers, 1):
+        inbox.answer(seq, answer, out)
+    assert out == answers
+    assert taken(inbox, *range(1, 7))[1] == kept
+    inbox.settle(6)
+    inbox.answer(6, m.Saved(6, b"1234567890"), [])
+    assert taken(inbox, 6)[1] == [m.Saved(6, b"1234567890")]

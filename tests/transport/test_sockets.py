@@ -24,6 +24,7 @@ from dovetail.transport import dealer as dealer_module
 from dovetail.transport import router as router_module
 from dovetail.transport import zmtp
 from dovetail.transport.dealer import Dealer
+from dovetail.transport.endpoint import Listener
 from dovetail.transport.lines import KNOWN
 from dovetail.transport.router import Router
 
@@ -600,6 +601,37 @@ def test_a_broker_that_reads_nothing_is_given_up(router: Pumped) -> None:
     assert made.trouble == "the broker read nothing for 0.05 s"
     assert not made.ready
     made.close(0.0)
+
+
+def test_a_broker_that_sends_and_does_not_read_is_given_up(
+    bind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dealer_module, "UNREAD", 1 << 16)
+    listener = Listener(bind)
+    over = threading.Event()
+
+    def flood() -> None:
+        listener.socket.setblocking(True)
+        there, _ = listener.socket.accept()
+        with there, contextlib.suppress(OSError):
+            there.settimeout(SOON)
+            there.sendall(zmtp.GREETING + ready(b"ROUTER"))
+            while not over.is_set():
+                there.sendall(pack([b"x" * 1000] * 10))
+
+    thread = threading.Thread(target=flood)
+    thread.start()
+    made = Dealer(listener.address, lambda: b"hello")
+    try:
+        hear(made, 1)
+        made.send([bytes(MOST)] * 32)
+        assert made.trouble == dealer_module.DEAF
+        assert not made.ready
+    finally:
+        over.set()
+        made.close(0.0)
+        listener.close()
+        thread.join()
 
 
 def test_what_was_sent_before_close_arrives(router: Pumped) -> None:

@@ -22,6 +22,7 @@ from typing import Any, cast
 import msgspec
 
 from dovetail.client.client import Experiment as Client
+from dovetail.client.client import numbered
 from dovetail.peer.link import START
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
@@ -212,7 +213,7 @@ class Hub:
             # All runs are watched closely until this one has a number.
             client.request(m.Watch(0, None, scenes=True, thoughts=True))
             try:
-                number = client.request(run)["run"]
+                number = numbered(client.request(run), "run")
                 named(number)
                 with contextlib.suppress(DovetailError):  # it was over at once
                     client.request(m.Watch(0, number, scenes=True, thoughts=True))

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from dovetail.client.client import Experiment as Client
+from dovetail.client.client import numbered
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, Refused
 
@@ -57,7 +58,7 @@ class Jobs:
         for number in list(self._making):
             answer = client.answer(number)
             if isinstance(answer, m.Reply):
-                self._step(client, *self._making.pop(number), int(answer.body["instance"]))
+                self._step(client, *self._making.pop(number), numbered(answer.body, "instance"))
             elif isinstance(answer, m.Error):
                 error = Refused(answer.code, answer.message)
                 self._step(client, *self._making.pop(number), error=error)

@@ -11,6 +11,8 @@ namespace {
 
 /// Turns that are kept for who asks for them late.
 constexpr std::size_t kTurns = 100'000;
+/// Errors that are kept.
+constexpr std::size_t kProblems = 1000;
 
 }  // namespace
 
@@ -101,6 +103,7 @@ void Exchange::heard(messages::Saved& message, std::vector<Frame>&) {
 
 void Exchange::heard(messages::Error& message, std::vector<Frame>&) {
     if (!message.id) {
+        if (problems.size() == kProblems) problems.erase(problems.begin());
         problems.push_back(utf8::line(message.message));
     } else if (open_.count(*message.id) != 0) {
         answers_[*message.id] = std::move(message);

@@ -145,6 +145,7 @@ void visit(V& v, M& m, Of<messages::Open>) {
     v.at_least("seq", m.seq, 0);
     v.optional("slots", m.slots);
     v.at_least("slots", m.slots, 0);
+    v.at_most("slots", m.slots, 65536);
     v.optional("afterstates", m.afterstates);
 }
 
@@ -297,6 +298,7 @@ void visit(V& v, M& m, Of<messages::Init>) {
     v.at_least("seq", m.seq, 0);
     v.optional("slots", m.slots);
     v.at_least("slots", m.slots, 0);
+    v.at_most("slots", m.slots, 65536);
 }
 
 template <class V, class M>

@@ -100,21 +100,36 @@ public:
     }
     /// Keeps the answer to a frame.
     void keep(std::int64_t seq, const Frame& answer) {
-        if (seq != 0) answers_[seq] = answer;
+        forget(seq);
+        if (seq == 0 || kept_ + answer.size() + kEach > kMost) return;
+        kept_ += answer.size() + kEach;
+        answers_[seq] = answer;
     }
     /// Forgets one answer, which has arrived.
-    void forget(std::int64_t seq) { answers_.erase(seq); }
+    void forget(std::int64_t seq) {
+        const auto known = answers_.find(seq);
+        if (known == answers_.end()) return;
+        kept_ -= known->second.size() + kEach;
+        answers_.erase(known);
+    }
     /// Forgets the answers up to a number, which have arrived.
-    void settle(std::int64_t settled) { answers_.erase(answers_.begin(), answers_.upper_bound(settled)); }
+    void settle(std::int64_t settled) {
+        while (!answers_.empty() && answers_.begin()->first <= settled) forget(answers_.begin()->first);
+    }
     /// Begins another session.
     void clear() {
         seen_ = 0;
+        kept_ = 0;
         answers_.clear();
     }
 
 private:
+    /// Bytes of answers that are kept at the most, and what counts for each beside its own [S11.4].
+    static constexpr std::size_t kMost = std::size_t{1} << 28, kEach = 64;
+
     std::int64_t seen_ = 0;
     std::map<std::int64_t, Frame> answers_;
+    std::size_t kept_ = 0;
 };
 
 /// Throws Error for a frame that would cost the connection, and once more whenever it is sent again.

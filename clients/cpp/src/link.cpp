@@ -16,6 +16,9 @@ constexpr std::size_t kBatch = 4096;
 /// Bytes of the largest frame that is taken from the broker; a larger one costs it the connection.
 constexpr std::int64_t kMost = std::int64_t{1} << 31;
 
+/// Messages that may wait for the broker to read them, and its milliseconds when they do [S11.4].
+constexpr int kUnread = 100, kUnreadWait = 1000;
+
 }  // namespace
 
 double now() {
@@ -31,6 +34,8 @@ Link::Link(std::string address, messages::Hello hello, const std::optional<std::
     while (!session_.welcome()) {
         if (stop && stop()) return;
         receive(0.1, first_);
+        if (session_.departed() && !session_.welcome())
+            throw Error("the broker at " + utf8::line(address_) + " sends this program away");
         if (wait >= 0 && now() > end && !session_.welcome()) {
             throw Error("no broker answers at " + utf8::line(address_) +
                         "; start one with `dovetail broker`");
@@ -47,8 +52,9 @@ void Link::connect() {
     socket_.set(zmq::sockopt::reconnect_ivl_max, 1000);
     socket_.set(zmq::sockopt::heartbeat_ivl, 5000);
     socket_.set(zmq::sockopt::maxmsgsize, kMost);
-    socket_.set(zmq::sockopt::sndhwm, 0);
-    socket_.set(zmq::sockopt::rcvhwm, 0);
+    socket_.set(zmq::sockopt::sndhwm, kUnread);
+    socket_.set(zmq::sockopt::sndtimeo, kUnreadWait);
+    socket_.set(zmq::sockopt::rcvhwm, 0);  // it aborts if a connection breaks whose reader is at a limit
     if (key_) {
         socket_.set(zmq::sockopt::curve_publickey, key_->own);
         socket_.set(zmq::sockopt::curve_secretkey, key_->secret);
@@ -67,14 +73,14 @@ void Link::connect() {
     send(answers_);
 }
 
-bool Link::take_one(zmq::recv_flags flags, std::vector<messages::Incoming>& out) {
+std::size_t Link::take_one(zmq::recv_flags flags, std::vector<messages::Incoming>& out) {
     zmq::message_t frame;
-    if (!socket_.recv(frame, flags)) return false;
+    if (!socket_.recv(frame, flags)) return 0;
     const double time = now();
-    for (;;) {
+    for (std::size_t frames = 1;; ++frames) {
         const std::string_view bytes(static_cast<const char*>(frame.data()), frame.size());
         if (auto message = session_.take(bytes, time, answers_)) out.push_back(std::move(*message));
-        if (!frame.more()) return true;
+        if (!frame.more()) return frames;
         static_cast<void>(socket_.recv(frame, zmq::recv_flags::none));
     }
 }
@@ -87,13 +93,16 @@ void Link::receive(double timeout, std::vector<messages::Incoming>& out) {
     }
     const int wait = static_cast<int>(std::clamp(timeout, 0.0, 0.5) * 1000);
     if (wait != wait_) socket_.set(zmq::sockopt::rcvtimeo, wait_ = wait);
-    const std::size_t before = out.size();
     try {
-        if (!take_one(zmq::recv_flags::none, out)) {
+        std::size_t frames = take_one(zmq::recv_flags::none, out);
+        if (frames == 0) {
             quiet(now());
             return;
         }
-        while (out.size() - before < kBatch && take_one(zmq::recv_flags::dontwait, out)) {
+        while (frames < kBatch) {
+            const std::size_t more = take_one(zmq::recv_flags::dontwait, out);
+            if (more == 0) break;
+            frames += more;
         }
     } catch (const zmq::error_t& error) {
         if (error.num() != EINTR) throw Error(std::string("the connection failed: ") + error.what());
@@ -132,14 +141,18 @@ void Link::quiet(double time) {
 }
 
 void Link::send(std::vector<Frame>& frames) {
+    const auto wait = session_.welcome() ? zmq::send_flags::none : zmq::send_flags::dontwait;
     for (std::size_t i = 0; i < frames.size(); ++i) {
         const auto more = i + 1 < frames.size() ? zmq::send_flags::sndmore : zmq::send_flags::none;
         const zmq::const_buffer buffer(frames[i].data(), frames[i].size());
         for (;;) {
             try {
-                // Without room only if libzmq has given the connection up, of which the handshakes will tell.
-                static_cast<void>(socket_.send(buffer, more | zmq::send_flags::dontwait));
-                break;
+                if (socket_.send(buffer, more | wait)) break;
+                frames.clear();
+                // The broker reads nothing, so it is lost (S3.8). Before the welcome libzmq has given the connection
+                // up, of which the handshakes will tell.
+                if (session_.welcome()) connect();
+                return;
             } catch (const zmq::error_t& error) {
                 if (error.num() != EINTR) throw Error(std::string("the connection failed: ") + error.what());
             }

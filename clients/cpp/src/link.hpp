@@ -43,7 +43,8 @@ private:
     void connect();
     /// Looks after the connection while nothing comes.
     void quiet(double time);
-    bool take_one(zmq::recv_flags flags, std::vector<messages::Incoming>& out);
+    /// Takes the frames of one message; returns their number, 0 if none came.
+    std::size_t take_one(zmq::recv_flags flags, std::vector<messages::Incoming>& out);
 
     std::string address_;
     Session session_;

@@ -44,6 +44,16 @@ inline std::vector<std::string_view> characters(std::string_view text) {
     return out;
 }
 
+/// True for line ends, control characters, and those that turn the reading order [S13.5].
+inline bool obeyed(std::string_view character) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+    if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
+    if (character.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;
+    if (character.size() != 3 || byte(0) != 0xE2) return false;
+    return (byte(1) == 0x80 && byte(2) >= 0xA8 && byte(2) <= 0xAE) ||
+           (byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xAF);
+}
+
 /// One line of at most 300 bytes for a person, whatever was in the text.
 inline std::string line(std::string_view text) {
     std::string out;
@@ -54,7 +64,7 @@ inline std::string line(std::string_view text) {
             text.remove_prefix(1);
             continue;
         }
-        if (size == 1 && static_cast<unsigned char>(text[0]) < 0x20) {
+        if (obeyed(text.substr(0, size))) {
             if (!out.empty() && out.back() != ' ') out += ' ';
         } else {
             out += text.substr(0, size);

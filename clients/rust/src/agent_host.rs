@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::{Agent, AgentType, Decision, End, Seat};
 use crate::agent_group::{AgentGroup, Player};
+use crate::columns::SLOTS;
 use crate::error::{guarded, refused_by, Failure, Told};
 use crate::field::{reread, Field};
 use crate::legal::Legal;
@@ -356,6 +357,10 @@ impl AgentHost {
             let text = format!("there is no agent {number}");
             return out.fail(asked, Code::Unknown, text);
         };
+        if init.slots > SLOTS {
+            let text = format!("{} slots; {SLOTS} are the most (S16.3)", init.slots);
+            return out.fail(asked, Code::Invalid, text);
+        }
         let seat = Arc::new(Seat {
             r#match: init.r#match,
             seat: init.seat,

@@ -4,6 +4,9 @@ use crate::error::ProtocolError;
 use crate::tensor::{Dtype, Element, Tensor};
 use crate::value::{Payload, Value};
 
+/// The most slots of a group (S16.3).
+pub(crate) const SLOTS: u64 = 65_536;
+
 fn invalid(name: &str, text: String) -> ProtocolError {
     ProtocolError::invalid(text).at(name)
 }

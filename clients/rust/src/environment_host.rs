@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::columns::SLOTS;
 use crate::environment::{Environment, EnvironmentType};
 use crate::environment_group::EnvironmentGroup;
 use crate::error::{guarded, line, refused_by, Failure, IllegalAction, Told};
@@ -117,6 +118,9 @@ impl EnvironmentHost {
         let name = std::mem::take(&mut open.environment);
         let kind = self.types.iter_mut().find(|kind| kind.offer.name == name);
         let kind = kind.ok_or_else(|| format!("this program makes no environment '{name}'"))?;
+        if open.slots > SLOTS {
+            return Err(format!("{} slots; {SLOTS} are the most (S16.3)", open.slots).into());
+        }
         if open.slots > 0 {
             let (number, environment) = (open.r#match, name.clone());
             let made = guarded(|| {

@@ -83,8 +83,10 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Connection(text) | Error::Lost(text) | Error::Run(text) => f.write_str(text),
-            Error::Refused { message, .. } => f.write_str(message),
+            Error::Connection(text)
+            | Error::Lost(text)
+            | Error::Run(text)
+            | Error::Refused { message: text, .. } => f.write_str(&shorten(text)),
             Error::Protocol(error) => error.fmt(f),
         }
     }
@@ -264,7 +266,7 @@ impl Told {
 pub(crate) fn complain(line: &str) {
     use std::io::Write;
     // The program continues even if standard error is closed.
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", shorten(line));
 }
 
 /// One line about a failure, short enough to travel.
@@ -272,7 +274,13 @@ pub(crate) fn line(failure: &Failure) -> String {
     shorten(&failure.to_string())
 }
 
+/// One line of a text, without characters that a terminal obeys or that turn the reading order (S13.5).
 pub(crate) fn shorten(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
+    let obeyed = |c: char| {
+        c.is_whitespace()
+            || c.is_control()
+            || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}')
+    };
+    let words: Vec<&str> = text.split(obeyed).filter(|word| !word.is_empty()).collect();
     words.join(" ").chars().take(300).collect()
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use crate::broker::{Broker, ADDRESS};
-use crate::error::{complain, Error};
+use crate::error::{complain, shorten, Error};
 use crate::key::{Handshakes, Key};
 use crate::messages::{Bye, Hello, Incoming, Offer, Role};
 use crate::session::{Event, Host, Outbox, Session};
@@ -16,6 +16,10 @@ const BATCH: usize = 4096;
 
 /// Bytes of the largest frame that is taken from the broker; a larger one costs it the connection.
 const MOST: i64 = 1 << 31;
+
+/// Messages that may wait for the broker to read them, and its milliseconds when they do (S11.4).
+const UNREAD: i32 = 100;
+const UNREAD_WAIT: i32 = 1000;
 
 /// How long answers may wait for others to be sent with, while the host is at work.
 const HELD: Duration = Duration::from_millis(1);
@@ -152,11 +156,7 @@ impl<I: Incoming, S: Default> Link<I, S> {
         if self.session.silent(now) {
             // Before the first welcome it is enough to say `hello` again: one may have been lost.
             if self.welcomed() {
-                let socket = connect(&self.context, &self.address, &mut self.handshakes)?;
-                let old = std::mem::replace(&mut self.socket, socket);
-                let _ = old.set_linger(0);
-                drop(old);
-                self.shell = S::default();
+                self.reconnect()?;
             }
             self.session.greet(now, &mut self.out);
             self.flush()?;
@@ -164,16 +164,31 @@ impl<I: Incoming, S: Default> Link<I, S> {
         Ok(())
     }
 
+    fn reconnect(&mut self) -> Result<(), Error> {
+        let socket = connect(&self.context, &self.address, &mut self.handshakes)?;
+        let old = std::mem::replace(&mut self.socket, socket);
+        let _ = old.set_linger(0);
+        self.shell = S::default();
+        Ok(())
+    }
+
     /// Sends all that is to be sent, together.
     pub(crate) fn flush(&mut self) -> Result<(), Error> {
         let frames = self.out.take();
         let last = frames.len().saturating_sub(1);
+        let wait = if self.welcomed() { 0 } else { zmq::DONTWAIT };
         for (index, frame) in frames.into_iter().enumerate() {
             let more = if index < last { zmq::SNDMORE } else { 0 };
-            match self.socket.send(frame, more | zmq::DONTWAIT) {
-                // With no limit to its queue a socket refuses only if ZeroMQ has given the connection
-                // up, of which the handshakes will tell.
-                Ok(()) | Err(zmq::Error::EAGAIN) => {}
+            match self.socket.send(frame, more | wait) {
+                Ok(()) => {}
+                // The broker reads nothing, so it is lost (S3.8).
+                Err(zmq::Error::EAGAIN | zmq::Error::EINTR) if self.welcomed() => {
+                    self.reconnect()?;
+                    self.session.greet(Instant::now(), &mut self.out);
+                    return self.flush();
+                }
+                // ZeroMQ has given the connection up, of which the handshakes will tell.
+                Err(zmq::Error::EAGAIN) => return Ok(()),
                 Err(error) => return Err(broken(error)),
             }
         }
@@ -205,7 +220,7 @@ impl<I: Incoming, S: Default> Link<I, S> {
         }
         if let Some(announced) = self.announced.take() {
             let mut out = std::io::stdout().lock();
-            let (address, name) = (&self.address, self.name());
+            let (address, name) = (&self.address, shorten(self.name()));
             // The program continues even if standard output is closed.
             let _ = writeln!(out, "{announced} ready at {address} as {name}");
             let _ = out.flush();
@@ -250,8 +265,9 @@ fn connect(
         socket.set_reconnect_ivl_max(1000)?;
         socket.set_heartbeat_ivl(5000)?;
         socket.set_maxmsgsize(MOST)?;
-        // Nothing is dropped and nothing waits for room; the protocol itself bounds what is under way.
-        socket.set_sndhwm(0)?;
+        socket.set_sndhwm(UNREAD)?;
+        socket.set_sndtimeo(UNREAD_WAIT)?;
+        // libzmq aborts if a connection breaks whose reader is at a limit.
         socket.set_rcvhwm(0)
     };
     set().map_err(broken)?;

@@ -163,7 +163,12 @@ pub fn read<I: Incoming>(
             return message.map(Received::Role);
         }
         if let Some(message) = ToAll::read(kind, fields) {
-            return message.map(Received::All);
+            return match message? {
+                ToAll::Welcome(each) if each.heartbeat.is_nan() || each.heartbeat < 0.0 => {
+                    Err(ProtocolError::invalid("`heartbeat` is out of range"))
+                }
+                message => Ok(Received::All(message)),
+            };
         }
         let kind: String = wire::utf8(kind)?.chars().take(40).collect();
         Err(unknown_type(&format!("this role has no message {kind:?}")))

@@ -15,6 +15,10 @@ use crate::messages::{
 const FIRST_ANSWER: Duration = Duration::from_secs(4);
 const LAST_ANSWER: Duration = Duration::from_secs(16);
 
+/// Bytes of answers that are kept at the most, and what counts for each beside its own (S11.4).
+const MOST: usize = 1 << 28;
+const EACH: usize = 64;
+
 /// An event that a session passes to its role.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<I> {
@@ -50,6 +54,8 @@ pub struct Outbox {
     seen: u64,
     /// The answers by the number of what they answer, until the broker says that they arrived.
     answers: BTreeMap<u64, Vec<u8>>,
+    /// Their bytes.
+    kept: usize,
     /// True if the broker sends pings, and so can lose a connection and says what arrived.
     keeping: bool,
 }
@@ -57,7 +63,7 @@ pub struct Outbox {
 impl Outbox {
     fn begin(&mut self, welcome: &Welcome) {
         if !welcome.resumed {
-            self.seen = 0;
+            (self.seen, self.kept) = (0, 0);
             self.answers.clear();
         }
         self.keeping = welcome.heartbeat > 0.0;
@@ -91,7 +97,10 @@ impl Outbox {
 
     /// Answers a frame, and keeps the answer.
     pub(crate) fn answer(&mut self, asked: Asked, frame: Vec<u8>) {
-        if self.keeping && asked.seq > 0 {
+        self.forget(asked.seq);
+        let kept = self.kept + frame.len() + EACH;
+        if self.keeping && asked.seq > 0 && kept <= MOST {
+            self.kept = kept;
             self.answers.insert(asked.seq, frame.clone());
         }
         self.push(frame);
@@ -147,7 +156,9 @@ impl Outbox {
 
     /// Forgets an answer that has arrived, since what follows from it came.
     pub(crate) fn forget(&mut self, seq: u64) {
-        self.answers.remove(&seq);
+        if let Some(answer) = self.answers.remove(&seq) {
+            self.kept -= answer.len() + EACH;
+        }
     }
 
     /// Sends a frame.
@@ -252,7 +263,12 @@ impl<I: Incoming> Session<I> {
     ) -> Result<(), Error> {
         match message {
             ToAll::Ping(ping) => {
-                out.answers = out.answers.split_off(&ping.settled.saturating_add(1));
+                while let Some(seq) = out.answers.keys().next().copied() {
+                    if seq > ping.settled {
+                        break;
+                    }
+                    out.forget(seq);
+                }
                 out.send(&Pong {
                     number: ping.number,
                     seen: out.seen,

@@ -49,6 +49,7 @@ test("what breaks the protocol is one kind of error", () => {
     ["version 1 of ZMTP", Buffer.from("ff00000000000000017f0100", "hex")],
     ["expected NULL", Buffer.concat([OPENING.subarray(0, 12), Buffer.from("CURVE".padEnd(52, "\0"))])],
     ["flags 8", Buffer.concat([OPENING, Buffer.from([8, 0])])],
+    ["at most 65536", Buffer.concat([OPENING, Buffer.from("060000000000010001", "hex")])],
     ["flags 5", Buffer.concat([OPENING, Buffer.from([5, 0])])],
     ["at most 2147483648", Buffer.concat([OPENING, Buffer.from("027fffffffffffffff", "hex")])],
     ["before READY", Buffer.concat([OPENING.subarray(0, 64), packed(Buffer.from("x"))])],

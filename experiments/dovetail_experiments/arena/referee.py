@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from dovetail.client.client import Experiment, RunHandle
+from dovetail.client.client import Experiment, RunHandle, numbered
 from dovetail.peer.plugins import offered_name
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
@@ -311,7 +311,7 @@ class Referee:
         if made.request is not None:
             answer = self._experiment.answer(made.request)
             if isinstance(answer, m.Reply):
-                made.request, made.instance = None, int(answer.body["instance"])
+                made.request, made.instance = None, numbered(answer.body, "instance")
             elif answer is not None:
                 text = answer.message if isinstance(answer, m.Error) else type(answer).__name__
                 made.request, made.again = None, now + AGAIN

@@ -30,7 +30,7 @@ _SCALARS = {
     "binary": ("[]byte", "blob"),
     "boolean": ("bool", "boolean"),
     "any": ("any", "value"),
-    "payload": ("any", "value"),
+    "payload": ("any", "payload"),
     "space": ("Space", "space"),
     "bound": ("any", "bound"),
 }

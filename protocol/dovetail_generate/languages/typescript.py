@@ -32,7 +32,7 @@ _TYPES = {
     "space": "Space",
     "bound": "s.Bound",
 }
-_READERS = {"binary": "s.binary", "boolean": "s.boolean", "payload": "s.any", "space": "Space"}
+_READERS = {"binary": "s.binary", "boolean": "s.boolean", "payload": "s.payload", "space": "Space"}
 
 HEAD = f"""// {MARK}
 /**

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from dovetail.cli import common
+from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ def _unique(names: list[str]) -> list[str]:
 
 def _ready(kind: str, offered: list[str], address: str) -> Any:
     def ready(welcome: m.Welcome) -> None:
-        print(f"{kind} {', '.join(offered)} ready at {address} as {welcome.name}", flush=True)
+        text = f"{kind} {', '.join(offered)} ready at {address} as {welcome.name}"
+        print(line(text), flush=True)
 
     return ready

@@ -326,7 +326,7 @@ def describe(turn: WatchedTurn) -> str:
     if turn.turn == 0:
         lines[0] += ": " + " against ".join(turn.agents)
     for seat, action in turn.actions:
-        name = f" ({turn.agents[seat]})" if seat < len(turn.agents) else ""
+        name = f" ({turn.agents[seat]})" if 0 <= seat < len(turn.agents) else ""
         lines.append(f"{player(seat)}{name}: {line(str(action))}")
     if any(turn.rewards):
         lines.append(f"rewards: {', '.join(f'{reward:g}' for reward in turn.rewards)}")

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, TypeVar, Unpack
 
 import msgspec
 from msgspec import structs
@@ -37,6 +37,7 @@ from dovetail.peer.session import hello
 from dovetail.peer.validation_messages import meant
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
+from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.transport.keys import Key
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from dovetail.client.sitting import Opponent, Sitting
 
 _log = logging.getLogger("dovetail")
+T = TypeVar("T")
 
 NAP = 0.002
 """Seconds that an asynchronous iterator sleeps between polls."""
@@ -52,6 +54,8 @@ GUESSED = 1 << 48
 """Seeds below this can be found by trying all of them."""
 TIMEOUT = 120.0
 """Seconds after which a request of an agent or environment fails."""
+PROBLEMS = 1_000
+"""Errors that a run keeps."""
 LISTED = 30
 """Maximum number of offered names that an error lists or searches for a similar one."""
 
@@ -106,8 +110,8 @@ class RunHandle:
         self.progress = m.Progress(number, 0, 0, asked.episodes)
         self.done: m.Done | None = None
         """The final message about the run, once it has ended."""
-        self.problems: list[str] = []
-        """Errors, one line each."""
+        self.problems: deque[str] = deque(maxlen=PROBLEMS)
+        """The latest errors, one line each."""
         self._experiment = experiment
         self._asked_for = ""
         """The reason for which this experiment ended the run; empty if it did not."""
@@ -172,9 +176,9 @@ class RunHandle:
         if self.done is None:
             return []
         if self.done.reason == "failed":
-            raise RunFailed(self.done.code, f"the run failed: {self.done.message}")
+            raise RunFailed(self.done.code, f"the run failed: {line(self.done.message)}")
         if self.done.reason not in ("finished", self._asked_for):
-            why = f": {self.done.message}" if self.done.message else ""
+            why = f": {line(self.done.message)}" if self.done.message else ""
             raise DovetailError(
                 f"the run was {self.done.reason} after {self.done.finished} of "
                 f"{self.asked.episodes} episodes{why}"
@@ -262,7 +266,7 @@ class RunHandle:
         """Return the turn in the body of a reply to ``start`` or ``step``."""
         if isinstance(body, m.WatchedTurn):
             return body
-        return msgspec.convert(body, m.WatchedTurn, strict=False)
+        return _read("turn", body, m.WatchedTurn, strict=False)
 
     def _turn(self, command: m.RunCommand) -> m.WatchedTurn:
         return self.turn(self._experiment.request(command))
@@ -346,14 +350,19 @@ class Experiment(Closing):
 
     def catalogue(self) -> dict[str, Any]:
         """Return all peers, agents and runs at the broker, in the form that SPEC.md defines."""
-        body: dict[str, Any] = self.request(m.Catalogue(0))
-        while "more" in body:
-            page: dict[str, Any] = self.request(m.Catalogue(0, body.pop("more")))
+        body, begun = self._catalogue(0), 0
+        while (more := body.pop("more", 0)) > begun:
+            page, begun = self._catalogue(more), more
             for section, entries in page.items():
                 if isinstance(entries, list):
                     body[section] += entries
                 else:
                     body[section] = entries
+        return body
+
+    def _catalogue(self, start: int) -> dict[str, Any]:
+        body: dict[str, Any] = self.request(m.Catalogue(0, start))
+        _read("catalogue", body, _Catalogue)
         return body
 
     def expect(
@@ -418,7 +427,7 @@ class Experiment(Closing):
             body = self.request(made)
         except Refused as error:
             raise _explained(error, "create", made, "agent", agent) from None
-        return AgentHandle.of(body["instance"], agent, self)
+        return AgentHandle.of(numbered(body, "instance"), agent, self)
 
     def _warn(self, asked: m.Run) -> None:
         """Warn once if other users' programs compete under a guessable seed."""
@@ -531,7 +540,8 @@ class Experiment(Closing):
             body = self.request(asked)
         except Refused as error:
             raise _explained(error, "run", asked, "environment", environment) from None
-        run = self._runs[body["run"]] = RunHandle(self, body["run"], asked)
+        number = numbered(body, "run")
+        run = self._runs[number] = RunHandle(self, number, asked)
         for message in self._early.pop(run.number, []):
             self._take(message)
         self._early.clear()
@@ -577,7 +587,8 @@ class Experiment(Closing):
         Unless ``shared``, only this experiment can use the stored state while it is connected.
         """
         answer = self._exchange(m.Save(0, int(instance), state_name, timeout, shared))
-        assert isinstance(answer, m.Saved)
+        if not isinstance(answer, m.Saved):
+            raise DovetailError("the broker's answer to save has no state")
         return answer.state
 
     def load(
@@ -703,7 +714,7 @@ class Experiment(Closing):
         finally:
             self.forget(number)
         if isinstance(answer, m.Error):
-            raise Refused(answer.code, answer.message)
+            raise Refused(answer.code, line(answer.message))
         return answer
 
     def wait(self, timeout: float | None = None) -> None:
@@ -735,7 +746,7 @@ class Experiment(Closing):
                         self._answers[message.id] = message
                 else:
                     for run in self._runs.values():
-                        run.problems.append(message.message)
+                        run.problems.append(line(message.message))
             case m.Episode() | m.Episodes() | m.Progress() | m.Done():
                 known = self._of(message.run, message)
                 if known is not None:
@@ -751,7 +762,7 @@ class Experiment(Closing):
         if isinstance(message, m.Progress):
             run.progress = message if message.finished >= run.progress.finished else run.progress
             if message.waiting and message.waiting != run._waited_for:
-                _log.warning("run %d waits: %s", run.number, message.waiting)
+                _log.warning("run %d waits: %s", run.number, line(message.waiting))
             run._waited_for = message.waiting
         elif isinstance(message, m.Done):
             run.done = message
@@ -809,6 +820,67 @@ def _explained(
         hint = meant(name, known)
         return Refused(error.code, f"{before}{hint}" if hint else text)
     return error
+
+
+class _Peer(TypedDict):
+    name: str
+    role: str
+    state: str
+    software: str
+
+
+class _Offer(m.Offer, kw_only=True):
+    peer: str
+
+
+class _Instance(TypedDict):
+    instance: int
+    agent: str
+    peer: str
+    busy: Any
+
+
+class _Run(TypedDict):
+    run: int
+    environment: str
+    agents: list[Any]
+    state: str
+    finished: int
+    playing: Any
+    episodes: int
+
+
+class _Catalogue(TypedDict):
+    """The parts of a catalogue that programs rely on (S7.12)."""
+
+    peers: list[_Peer]
+    environments: list[_Offer]
+    agents: list[_Offer]
+    instances: list[_Instance]
+    runs: list[_Run]
+    kept: list[str]
+    counters: dict[str, int]
+    more: NotRequired[int]
+
+
+def _read(what: str, body: Any, kind: type[T], *, strict: bool = True) -> T:
+    """Return the body of a reply as what it must be."""
+    try:
+        return msgspec.convert(body, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        raise DovetailError(f"the broker's {what} cannot be read: {error}") from None
+
+
+def numbered(body: Any, name: str) -> int:
+    """Return the number that a reply gives what was asked for, an ``instance`` or a ``run``.
+
+    Raises:
+        DovetailError: there is none.
+    """
+    found = body.get(name) if isinstance(body, dict) else None
+    if type(found) is not int:
+        raise DovetailError(f"the broker's reply has no {name!r}")
+    return found
 
 
 class _Clocked(msgspec.Struct):

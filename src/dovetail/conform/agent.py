@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from dovetail.conform import sessions, values
 from dovetail.conform.case import Cases, Failed
 from dovetail.conform.columns import bits, f8, i4, i8, u8
 from dovetail.conform.program import ANY, Program, brief, holds, same
-from dovetail.protocol import codec
+from dovetail.protocol import codec, tensors
 
 CASES = Cases("agent")
 case = CASES.case
@@ -490,6 +492,17 @@ def a_crash_among_others(p: Program) -> None:
             ("action", {"episode": 3}),
         ]
     )
+
+
+@case("S6.7", level=2)
+def an_end_that_shows_what_cannot_be_read(p: Program) -> None:
+    """An `end` counts, also if its `observation` or `scene` cannot be read."""
+    begun(p)
+    broken = msgspec.msgpack.Ext(tensors.EXTENSION, codec.encode(("int16", [2, 2], b"")))
+    p.send(end(1, observation=broken), start(2), end(2, scene={"a": broken}))
+    acts(p, 2, 0)
+    p.quiet("end is not answered")
+    counters(p, 2, 2, 0.0)
 
 
 @case("S7.7")

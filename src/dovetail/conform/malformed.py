@@ -88,6 +88,10 @@ def malformed() -> Iterator[Malformed]:
     generous = m.Limits(frame=1 << 25, depth=1 << 40, elements=1 << 20)
     name = "nested 600 deep, whatever the limits, at the environment"
     yield Malformed(name, "environment", None, deepest, "limit", generous)
+    for name, heartbeat in (("negative", -1.0), ("not a number", float("nan"))):
+        frame = encode({"type": "welcome", "session": SESSION, "name": "x", "heartbeat": heartbeat})
+        name = f"a heartbeat that is {name}, at the environment"
+        yield Malformed(name, "environment", None, frame, "invalid")
     for name, frame, code in everywhere:
         yield Malformed(f"{name}, before hello", "broker", None, frame, code)
     before: list[tuple[str, m.Message | dict[str, Any], Code]] = [

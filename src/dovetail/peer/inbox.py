@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from dovetail.protocol import messages as m
 
+MOST, BYTES = 1 << 16, 1 << 28
+"""Answers that are kept at most, and bytes of states, texts and binaries in them (S11.4)."""
+
 
 class Inbox:
     """Distinguishes new frames from repeated ones."""
 
-    __slots__ = ("_answers", "keeping", "seen")
+    __slots__ = ("_answers", "_sizes", "keeping", "seen")
 
     def __init__(self) -> None:
         self.seen = 0
@@ -21,12 +24,14 @@ class Inbox:
         self.keeping = True
         """True if the broker may resend frames, so that answers must be kept."""
         self._answers: dict[int, m.Message] = {}
+        self._sizes: dict[int, int] = {}
 
     def begin(self, welcome: m.Welcome) -> None:
         """Start a new session, unless the old one continues."""
         if not welcome.resumed:
             self.seen = 0
             self._answers.clear()
+            self._sizes.clear()
         self.keeping = welcome.heartbeat > 0
 
     def take(self, seq: int, out: list[m.Message]) -> bool:
@@ -45,19 +50,25 @@ class Inbox:
     def answer(self, seq: int, answer: m.Message, out: list[m.Message]) -> None:
         out.append(answer)
         if self.keeping:
-            self.keep(seq, answer)
+            value = getattr(answer, "state", getattr(answer, "body", None))
+            size = len(value) if isinstance(value, bytes | str) else 0
+            if not size or sum(self._sizes.values()) + size <= BYTES:
+                if size:
+                    self._sizes[seq] = size
+                self.keep(seq, answer)
 
     def keep(self, seq: int, answer: m.Message, before: int = 0) -> None:
         """Keep an answer in place of the one to ``before``, which the next frame has confirmed."""
         if before:
             self._answers.pop(before, None)
-        if seq:
+        if seq and len(self._answers) < MOST:
             self._answers[seq] = answer
 
     def settle(self, settled: int) -> None:
         """Forget all answers up to a number; the broker has confirmed them."""
         for seq in [seq for seq in self._answers if seq <= settled]:
             del self._answers[seq]
+            self._sizes.pop(seq, None)
 
     def failed(self, answer: m.Message, text: str) -> m.Error:
         """Return the error that replaces an unsendable answer, and keep it instead."""

@@ -90,8 +90,10 @@ class Link:
         )
         if give_up is not None:
             self._dealer.patience = give_up
+        stop = stop or threading.Event()
+        self._dealer.stopped = stop.is_set
         try:
-            self._join(self._dealer, wait, stop or threading.Event())
+            self._join(self._dealer, wait, stop)
         except BaseException:
             self.close(goodbye=False)
             raise
@@ -126,6 +128,9 @@ class Link:
                     raise
                 stop.wait(AGAIN)
                 dealer.send([self.session.greet(time.monotonic())])
+            if self.departed and self.session.welcome is None:
+                why = self.session.farewell or "it gives no reason"
+                raise DovetailError(f"the broker at {self.address} sends this program away: {why}")
             if taken is None and end is not None and time.monotonic() > end:
                 if unready:
                     raise DovetailError(unready)

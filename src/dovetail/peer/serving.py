@@ -20,7 +20,7 @@ from dovetail.peer.session import hello
 from dovetail.peer.stop_event import StopEvent, on_signals
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.display_text import plain
+from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.keys import Key
 from dovetail.transport.process_owner import Owner
@@ -103,8 +103,8 @@ def serve_host(
 def _announce(greeting: m.Hello, address: str, welcome: m.Welcome) -> None:
     """Print what is on offer where and under which name, on standard error."""
     offered = ", ".join(offer.name for offer in greeting.offers)
-    line = f"{greeting.role} {offered} ready at {address} as {welcome.name}"
-    print(plain(line), file=sys.stderr, flush=True)
+    text = f"{greeting.role} {offered} ready at {address} as {welcome.name}"
+    print(line(text), file=sys.stderr, flush=True)
 
 
 @contextmanager

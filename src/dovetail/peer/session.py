@@ -13,6 +13,7 @@ from typing import Any
 from dovetail._version import __version__
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
+from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError, ProtocolError
 
 FATAL = {"version", "access", "name-taken"}
@@ -90,7 +91,7 @@ class Session:
                     messages.append(message)
             elif kind is m.Bye:
                 self.departed = True
-                self.farewell = message.reason
+                self.farewell = line(message.reason)
             elif kind is m.Error and message.code == "hello-first":
                 if not self._unanswered:
                     answers.append(self.greet(now))
@@ -98,7 +99,7 @@ class Session:
                 (self._unanswered and self._is_final(message.code)) or _expels(message)
             ):
                 self._unanswered = 0.0
-                text = f"the broker refuses: {message.message}"
+                text = f"the broker refuses: {line(message.message)}"
                 raise NameTaken(text) if self._may_inherit(message.code) else DovetailError(text)
             else:
                 self.seen = max(self.seen, getattr(message, "seq", 0))

@@ -124,6 +124,7 @@ Legal = list[int] | bytes | None
 
 Natural = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
+Slots = Annotated[int, Meta(ge=0, le=65_536)]
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 """A count that a file can have, too."""
 Seconds = Annotated[float, Meta(ge=0)]
@@ -377,7 +378,7 @@ class Open(Message):
     """Options by name; the others keep their defaults."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
-    slots: Natural = 0
+    slots: Slots = 0
     """For offers with ``stacked``: the number of episodes to play at once, as a group; 0 for an
     ordinary match."""
     afterstates: bool = False
@@ -719,7 +720,7 @@ class Init(Message):
     """The name of the offer that the instance was made from."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
-    slots: Natural = 0
+    slots: Slots = 0
     """How many episodes a group plays at once; 0 for an ordinary match."""
 
 
@@ -811,7 +812,7 @@ class End(Sequenced):
     """The match; needed by a seat that never had a ``start``."""
     reward: float = 0.0
     """The sum of the seat's rewards since its last decision."""
-    observation: Any = None
+    observation: Payload = NIL
     """The seat's final observation; nil if the environment gave none."""
     outcome: list[float] | None = None
     """A score per seat; 1 for a win, 0 for a loss, shared if drawn; nil if the game is not
@@ -826,7 +827,7 @@ class End(Sequenced):
     """How many decisions the seat was given in this episode."""
     text: str | None = None
     """If wanted: the final position as text, as this seat may see it."""
-    scene: Any = None
+    scene: Payload = NIL
     """If wanted: the position as a scene to draw."""
     mode: Mode = "learn"
     """The mode of the episode."""

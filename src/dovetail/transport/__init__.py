@@ -86,7 +86,9 @@ class AnyDealer(Protocol):
     trouble: str
     """The reason why there is no connection, if known."""
     patience: float
-    """Seconds for which ``send`` waits for a broker that neither reads nor speaks."""
+    """Seconds for which ``send`` waits for a broker that reads nothing."""
+    stopped: Callable[[], bool]
+    """True once ``send`` is to wait no more."""
 
     @property
     def ready(self) -> bool:

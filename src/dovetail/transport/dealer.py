@@ -35,13 +35,17 @@ HANDSHAKE = 5.0
 ATTEMPTS = 3
 """Consecutive broken handshakes after which the broker is assumed to have another key."""
 PATIENCE = 60.0
-"""Seconds for which a broker may neither read nor send."""
+"""Seconds for which a broker may read nothing."""
 CHUNK = 1 << 18
 """Bytes read at a time while there is much to read."""
 LITTLE = 1 << 16
 """Bytes read at a time otherwise: for more, the allocator asks the system for memory each time."""
 MAX_FRAME = 1 << 31
 """Bytes in a frame from the broker."""
+UNREAD, FRAME = 1 << 26, 1 << 10
+"""Bytes of what a broker says that are kept until it reads, and what counts for each frame beside
+its own: 65,536 short ones (S11.4)."""
+DEAF = "the broker sends, and does not read what it is sent"
 
 _AGAIN = (BlockingIOError, InterruptedError, TimeoutError)
 _UNDER_WAY = (errno.EINPROGRESS, getattr(errno, "WSAEWOULDBLOCK", errno.EINPROGRESS))
@@ -86,7 +90,9 @@ class Dealer:
         self.trouble = ""
         """The reason why there is no connection, if known."""
         self.patience = PATIENCE
-        """Seconds for which ``send`` waits for a broker that neither reads nor speaks."""
+        """Seconds for which ``send`` waits for a broker that reads nothing."""
+        self.stopped: Callable[[], bool] = bool
+        """True once ``send`` is to wait no more."""
 
     @property
     def ready(self) -> bool:
@@ -149,8 +155,9 @@ class Dealer:
         return frames
 
     def _say_out(self) -> None:
-        """Send the wire's own output."""
-        self._outbox.add([bytes(self._wire.out)])
+        """Send the wire's own output; a PONG is left out if much waits before it."""
+        if not self._wire.ready or self._outbox.size < CHUNK:
+            self._outbox.add([bytes(self._wire.out)])
         self._wire.out.clear()
         self._push()
 
@@ -215,11 +222,14 @@ class Dealer:
         outbox.add(parts, sent)
         if not outbox.size:
             return
-        left, end = outbox.size, time.monotonic() + self.patience
-        while outbox.size and self._wire.ready:
+        left, end, held = outbox.size, time.monotonic() + self.patience, 0
+        while outbox.size and self._wire.ready and not self.stopped():
             frames = self._progress(min(1.0, self.patience))  # the broker may wait for us to read
             self._frames += frames
-            if frames or outbox.size < left:
+            held += sum(map(len, frames)) + FRAME * len(frames)
+            if held > UNREAD:
+                self._lost(DEAF)
+            elif outbox.size < left:
                 left, end = outbox.size, time.monotonic() + self.patience
             elif time.monotonic() >= end:
                 self._lost(f"the broker read nothing for {self.patience:g} s")

@@ -25,6 +25,8 @@ FRAMES = 4096
 """Frames read at a time, so that answers are sent in between."""
 HIGH_WATER = 1_000_000
 """Messages queued for a peer that does not read, after which its connection counts as lost."""
+UNREAD, UNREAD_WAIT = 100, 1_000
+"""Messages queued for a broker, and milliseconds that a full queue waits for it to read (S11.4)."""
 DOMAIN = "dovetail"
 """The domain of our requests to the ZAP handler."""
 ATTEMPTS = 3
@@ -250,6 +252,7 @@ class Dealer:
         """True once a handshake has succeeded."""
         self.trouble = ""
         self.patience = 0.0  # libzmq takes everything at once
+        self.stopped: Callable[[], bool] = bool
         self.ready = key is None
         self.reset()
 
@@ -296,10 +299,20 @@ class Dealer:
         """Send frames as one message; they are dropped if libzmq has given the connection up.
 
         It does after a handshake that broke the protocol, perhaps before we have said anything.
+        A broker that reads nothing gets a new connection.
         """
-        assert self._socket is not None
+        made = self._socket
+        assert made is not None
         with contextlib.suppress(zmq.Again):
-            send(self._socket, frames, block=False)
+            try:
+                send(made, frames, block=False)
+            except zmq.Again:
+                if not self.ready:
+                    raise
+                if made.poll(UNREAD_WAIT, zmq.POLLOUT):
+                    send(made, frames, block=False)
+                else:
+                    self.reset()
 
     def reset(self) -> None:
         self._discard(0)
@@ -308,7 +321,7 @@ class Dealer:
             (zmq.RECONNECT_IVL, 100),
             (zmq.RECONNECT_IVL_MAX, 1000),
             (zmq.HEARTBEAT_IVL, 5000),
-            (zmq.SNDHWM, 0),
+            (zmq.SNDHWM, UNREAD),
             (zmq.RCVHWM, 0),
         ):
             made.setsockopt(option, value)

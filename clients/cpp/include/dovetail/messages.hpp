@@ -211,7 +211,7 @@ struct Open {
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
     /// For offers with `stacked`: the number of episodes to play at once, as a group; 0 for an ordinary
-    /// match. At least 0.
+    /// match. At least 0 and at most 65536.
     std::int64_t slots = 0;
     /// True if the `turns` of the group need `afterstates`.
     bool afterstates = false;
@@ -460,7 +460,7 @@ struct Init {
     std::string agent = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
-    /// How many episodes a group plays at once; 0 for an ordinary match. At least 0.
+    /// How many episodes a group plays at once; 0 for an ordinary match. At least 0 and at most 65536.
     std::int64_t slots = 0;
 };
 

@@ -13,6 +13,8 @@ const FIRST_DELAY = 50;
 const LONGEST_DELAY = 1000;
 /** Milliseconds that connecting may take. */
 const HANDSHAKE = 10_000;
+/** Bytes that may wait for the broker to read them: more end the connection (S11.4). */
+const UNREAD = 1 << 28;
 
 /** A connection to a broker, which need not run yet. */
 export class Socket implements Connection {
@@ -76,7 +78,8 @@ export class Socket implements Connection {
   send(frames: readonly Uint8Array[]): void {
     const socket = this.#socket;
     if (socket?.readyState !== WebSocket.OPEN) return;
-    for (const each of frames) socket.send(each as Uint8Array<ArrayBuffer>);
+    if (socket.bufferedAmount > UNREAD) this.open();
+    else for (const each of frames) socket.send(each as Uint8Array<ArrayBuffer>);
   }
 
   async close(linger: number): Promise<void> {

@@ -310,6 +310,19 @@ export function readAny(): unknown {
   }
 }
 
+/** Read any value, or null for one that cannot be read: every seat hears its end (S6.7). */
+export function readPayload(): unknown {
+  const start = at;
+  try {
+    return readAny();
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    at = start;
+    skip();
+    return null;
+  }
+}
+
 /** Read an array whose elements a reader takes. */
 export function readArray<T>(read: () => T): T[] {
   const array = new Array<T>(readArrayHeader());

@@ -28,7 +28,7 @@ export class Refused extends DovetailError {
     readonly code: string,
     message: string,
   ) {
-    super(message);
+    super(oneLine(message));
   }
 }
 
@@ -61,6 +61,10 @@ export function describe(error: unknown, where: string): string {
   return oneLine(`${where} threw ${text}`);
 }
 
-function oneLine(text: string): string {
-  return text.split(/\s+/).join(" ").trim().slice(0, 300);
+/** Line ends, control characters, and those that turn the reading order (S13.5). */
+const OBEYED = /[\s\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u206f]+/g;
+
+/** Return a text, which another program may have made, as one line for a person. */
+export function oneLine(text: string): string {
+  return text.replace(OBEYED, " ").trim().slice(0, 300);
 }

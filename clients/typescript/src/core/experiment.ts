@@ -4,7 +4,7 @@
  */
 
 import { encode } from "./encode.js";
-import { DovetailError, Refused, SessionLost } from "./errors.js";
+import { DovetailError, Refused, SessionLost, oneLine } from "./errors.js";
 import { Inbox } from "./inbox.js";
 import * as m from "./messages.js";
 import type { Done, Episode, Offer, Progress, Reply, Saved, WatchedTurn, Welcome } from "./messages.js";
@@ -12,6 +12,8 @@ import type { Complete } from "./schema.js";
 import type { Int } from "./values.js";
 
 const TURNS_KEPT = 100_000;
+/** Errors that a run keeps. */
+const PROBLEMS = 1000;
 
 /** The connection of an experiment. */
 export interface Connection {
@@ -51,6 +53,22 @@ export interface Present {
   runs: Record<string, unknown>[];
   kept: string[];
   counters: { turns: number; episodes: number; ignored: number; refused: number };
+}
+
+/** Return the number that a reply gives what was asked for. */
+function numbered(body: any, name: string): Int {
+  if (isInt(body?.[name])) return body[name];
+  throw new DovetailError(`the broker's reply has no '${name}'`);
+}
+
+function isInt(value: unknown): value is Int {
+  return typeof value === "bigint" || Number.isSafeInteger(value);
+}
+
+/** Return the turn that a reply is. */
+function turnOf(body: any): WatchedTurn {
+  if (body?.type === "turn") return m.WatchedTurn.complete(body);
+  throw new DovetailError("the broker's turn cannot be read");
 }
 
 /** Things that come one after another and are waited for. */
@@ -170,12 +188,12 @@ export class Run implements AsyncIterable<Episode> {
 
   /** Stepwise: begin the next episode; return its first turn.  `abandon` truncates one in progress first. */
   async start(abandon = false): Promise<WatchedTurn> {
-    return m.WatchedTurn.complete(await this.#request({ type: "start", run: this.number, abandon }));
+    return turnOf(await this.#request({ type: "start", run: this.number, abandon }));
   }
 
   /** Stepwise: let the seats act once; return the next turn. */
   async step(): Promise<WatchedTurn> {
-    return m.WatchedTurn.complete(await this.#request({ type: "step", run: this.number }));
+    return turnOf(await this.#request({ type: "step", run: this.number }));
   }
 
   /** Send a message to an environment of this run; return its answer. */
@@ -210,10 +228,12 @@ export class Run implements AsyncIterable<Episode> {
   }
 
   #ended({ reason, message, finished }: Done): void {
-    if (reason === "failed") throw new DovetailError(`the run failed: ${message}`);
+    if (reason === "failed") throw new DovetailError(oneLine(`the run failed: ${message}`));
     if (reason !== "finished" && reason !== this.#askedFor) {
       const why = message ? `: ${message}` : "";
-      throw new DovetailError(`the run was ${reason} after ${finished} of ${this.episodes} episodes${why}`);
+      throw new DovetailError(
+        oneLine(`the run was ${reason} after ${finished} of ${this.episodes} episodes${why}`),
+      );
     }
   }
 }
@@ -263,7 +283,10 @@ export class Experiment {
 
   /** Return the environments, agents and runs at the broker. */
   catalogue(): Promise<Present> {
-    return this.request({ type: "catalogue" });
+    return this.request({ type: "catalogue" }).then((body) => {
+      if (Array.isArray(body?.environments) && Array.isArray(body.agents)) return body as Present;
+      throw new DovetailError("the broker's catalogue cannot be read");
+    });
   }
 
   /** Wait until the named environments and agent types are offered; `timeout` is in seconds. */
@@ -271,8 +294,8 @@ export class Experiment {
     for (const end = performance.now() + timeout * 1000; ;) {
       const present = await this.catalogue();
       const missing = [
-        ...environments.filter((name) => !present.environments.some((each) => each.name === name)),
-        ...agents.filter((name) => !present.agents.some((each) => each.name === name)),
+        ...environments.filter((name) => !present.environments.some((each) => each?.name === name)),
+        ...agents.filter((name) => !present.agents.some((each) => each?.name === name)),
       ];
       if (missing.length === 0) return;
       if (performance.now() > end) {
@@ -286,7 +309,7 @@ export class Experiment {
 
   /** Make an agent of a type; return the number of the instance. */
   async create(agent: string, options: CreateOptions = {}): Promise<Int> {
-    return (await this.request({ type: "create", agent, ...options })).instance;
+    return numbered(await this.request({ type: "create", agent, ...options }), "instance");
   }
 
   /** Play episodes; seat by seat an instance's number or the name of a self-offered agent. */
@@ -295,7 +318,8 @@ export class Experiment {
     this.#opening++;
     try {
       await this.#ask({ type: "run", environment, agents, ...options }, (answer) => {
-        const number = (answer as Reply).body.run as Int;
+        const number = answer.type === "reply" ? answer.body?.run : null;
+        if (!isInt(number)) return;
         run = new Run(this, number, options.episodes ?? 1);
         this.#runs.set(number, run);
         for (const event of this.#early.get(number) ?? []) this.#hear(run, event);
@@ -303,7 +327,8 @@ export class Experiment {
     } finally {
       if (--this.#opening === 0) this.#early.clear();
     }
-    return run!;
+    if (run === undefined) throw new DovetailError("the broker's reply has no 'run'");
+    return run;
   }
 
   /** Return an agent's state; with `state_name` the broker also stores it under that name. */
@@ -427,7 +452,10 @@ export class Experiment {
     if (message.id !== null) {
       this.#answered(message.id)?.reject(new Refused(message.code, message.message));
     } else {
-      for (const run of this.#runs.values()) run.problems.push(message.message);
+      for (const { problems } of this.#runs.values()) {
+        problems.push(message.message);
+        if (problems.length > PROBLEMS) problems.shift();
+      }
     }
   }
 
@@ -446,7 +474,7 @@ export class Experiment {
     const before = run.progress.waiting;
     run.hear(event);
     const { waiting } = run.progress;
-    if (waiting && waiting !== before) this.warn?.(`run ${run.number} waits: ${waiting}`);
+    if (waiting && waiting !== before) this.warn?.(oneLine(`run ${run.number} waits: ${waiting}`));
     if (event.type === "done") this.#runs.delete(run.number);
   }
 

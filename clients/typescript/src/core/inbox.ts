@@ -5,6 +5,10 @@
 
 import type { Heard, Role } from "./messages.js";
 
+/** Bytes of answers that are kept at the most, and what counts for each beside its own (S11.4). */
+const MOST = 1 << 28;
+const EACH = 64;
+
 /**
  * Tells what is new from what came before.  Numbers (`seq`) rise within the session, so a frame that is not above the
  * highest came before: it gets the same answer again if it was answered, and is ignored otherwise.
@@ -14,17 +18,19 @@ export class Inbox {
   /** True if the broker ever sends anything again. */
   #keeping = true;
   readonly #answers = new Map<number, Uint8Array>();
+  /** Their bytes. */
+  #kept = 0;
 
   /** Return whether a message is new; a repeated one adds its answer to `out`. */
   take(message: Heard[Role], out: Uint8Array[]): boolean {
     if (message.type === "welcome") {
       this.#keeping = message.heartbeat > 0;
       if (!message.resumed) {
-        this.#seen = 0;
+        this.#seen = this.#kept = 0;
         this.#answers.clear();
       }
     } else if (message.type === "ping") {
-      for (const seq of this.#answers.keys()) if (seq <= message.settled) this.#answers.delete(seq);
+      for (const seq of this.#answers.keys()) if (seq <= message.settled) this.forget(seq);
     }
     const seq = seqOf(message);
     if (seq > this.#seen) {
@@ -38,11 +44,18 @@ export class Inbox {
 
   /** Keep the answer to a frame until the broker has settled it. */
   keep(seq: number, answer: Uint8Array): void {
-    if (this.#keeping && seq > 0) this.#answers.set(seq, answer);
+    this.forget(seq);
+    const size = answer.length + EACH;
+    if (!this.#keeping || seq === 0 || this.#kept + size > MOST) return;
+    this.#kept += size;
+    this.#answers.set(seq, answer);
   }
 
   /** Forget an answer that has arrived, since a frame came that follows from it. */
   forget(seq: number): void {
+    const answer = this.#answers.get(seq);
+    if (answer === undefined) return;
+    this.#kept -= answer.length + EACH;
     this.#answers.delete(seq);
   }
 }

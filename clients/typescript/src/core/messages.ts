@@ -607,7 +607,7 @@ export const Open = message<Open>("open", {
   environment: s.required(s.text),
   configuration: s.optional(s.map(s.any), {}),
   seq: s.optional(s.within(0), 0),
-  slots: s.optional(s.within(0), 0),
+  slots: s.optional(s.within(0, 65536), 0),
   afterstates: s.optional(s.boolean, false),
 });
 
@@ -841,12 +841,12 @@ export interface View {
 }
 export const View = s.struct<View>("view", {
   seat: s.required(s.within(0)),
-  observation: s.optional(s.any, null),
+  observation: s.optional(s.payload, null),
   legal: s.optional(s.legal, null),
   reward: s.optional(s.number, 0),
-  afterstates: s.optional(s.any, null),
+  afterstates: s.optional(s.payload, null),
   text: s.optional(s.nullable(s.text), null),
-  scene: s.optional(s.any, null),
+  scene: s.optional(s.payload, null),
   truncated: s.optional(s.nullable(s.boolean), null),
 });
 
@@ -945,7 +945,7 @@ export const Init = message<Init>("init", {
   lookahead: s.optional(s.boolean, false),
   agent: s.optional(s.text, ""),
   seq: s.optional(s.within(0), 0),
-  slots: s.optional(s.within(0), 0),
+  slots: s.optional(s.within(0, 65536), 0),
 });
 
 /** A seat's remaining time, and the time of its last answer, in seconds of the broker's clock. */
@@ -1095,14 +1095,14 @@ export const End = message<End>("end", {
   seat: s.required(s.small),
   match: s.optional(s.integer, 0),
   reward: s.optional(s.number, 0),
-  observation: s.optional(s.any, null),
+  observation: s.optional(s.payload, null),
   outcome: s.optional(s.nullable(s.array(s.number)), null),
   reason: s.optional(Reason, "terminated"),
   blame: s.optional(s.nullable(s.small), null),
   total: s.optional(s.number, 0),
   decisions: s.optional(s.small, 0),
   text: s.optional(s.nullable(s.text), null),
-  scene: s.optional(s.any, null),
+  scene: s.optional(s.payload, null),
   mode: s.optional(Mode, "learn"),
   seq: s.optional(s.within(0), 0),
 });

@@ -65,6 +65,7 @@ export const text: Reader<string> = d.readText;
 export const boolean: Reader<boolean> = d.readBoolean;
 export const binary: Reader<Uint8Array> = d.readBinary;
 export const any: Reader<any> = d.readAny;
+export const payload: Reader<any> = d.readPayload;
 
 /** A number within bounds. */
 export function bounded(low: number, high: number = Infinity): Reader<number> {

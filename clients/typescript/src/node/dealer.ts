@@ -21,6 +21,8 @@ const ATTEMPTS = 3;
 
 /** Bytes that are read at once. */
 const READ = 1 << 16;
+/** Bytes that may wait for the broker to read them: more end the connection (S11.4). */
+const UNREAD = 1 << 28;
 
 /**
  * Read an address such as `tcp://127.0.0.1:5757` or `ipc:///run/broker`.
@@ -123,7 +125,9 @@ export class Dealer implements Connection {
       if (!(error instanceof WireError)) throw error;
       failure = error;
     }
-    if (wire.out.length) this.#write(wire.out.splice(0));
+    // A PONG is left out if much waits before it.
+    const out = wire.out.splice(0);
+    if (!before || socket.writableLength < READ) this.#write(out);
     if (wire.ready && !before) {
       clearTimeout(this.#timer);
       this.#delay = FIRST_DELAY;
@@ -163,7 +167,10 @@ export class Dealer implements Connection {
   }
 
   #write(parts: readonly Uint8Array[]): void {
-    for (const each of parts) this.#socket?.write(each);
+    const socket = this.#socket;
+    if (socket && socket.writableLength > UNREAD)
+      socket.destroy(); // `close` follows
+    else for (const each of parts) socket?.write(each);
   }
 
   async close(linger: number): Promise<void> {

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { DovetailError } from "../core/index.js";
+import { DovetailError, oneLine } from "../core/index.js";
 import type { Experiment, Host, Role, Welcome } from "../core/index.js";
 import { Socket } from "../browser/socket.js";
 import type { Transport } from "../peer/link.js";
@@ -75,7 +75,7 @@ let telling = false;
 function tell<R extends Role>(host: Host<R>, address: string, welcome: Welcome): void {
   if (!telling) return;
   const names = host.offers().map((each) => each.name);
-  console.log(`${host.role} ${names.join(", ")} ready at ${address} as ${welcome.name}`);
+  console.log(`${host.role} ${names.join(", ")} ready at ${address} as ${oneLine(welcome.name)}`);
 }
 
 /** The same for a host that is there already. */
@@ -121,7 +121,8 @@ export function main(program: () => Promise<void>): void {
   program().then(
     () => process.exit(0),
     (error: unknown) => {
-      const text = error instanceof DovetailError ? error.message : ((error as Error)?.stack ?? error);
+      const text =
+        error instanceof DovetailError ? oneLine(error.message) : ((error as Error)?.stack ?? error);
       process.stderr.write(`${String(text)}\n`, () => process.exit(1));
     },
   );

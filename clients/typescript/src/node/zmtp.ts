@@ -18,6 +18,8 @@ const GREETING = 64;
 const VERSION = 12;
 /** Bytes that a frame from the broker may have. */
 const MOST = 2 ** 31;
+/** Bytes that a command may have. */
+const COMMANDS = 1 << 16;
 
 const utf8 = new TextEncoder();
 const text = new TextDecoder("latin1");
@@ -154,7 +156,8 @@ export class Wire {
         break;
       }
       const length = flags & LONG ? Number(view.getBigUint64(at + 1)) : data[at + 1]!;
-      if (length > MOST) throw new WireError(`a frame of ${length} bytes; at most ${MOST} are read`);
+      const most = flags & COMMAND ? COMMANDS : MOST;
+      if (length > most) throw new WireError(`a frame of ${length} bytes; at most ${most} are read`);
       const end = start + length;
       if (end > data.length) {
         need = end - at;
@@ -192,7 +195,10 @@ export class Wire {
   }
 
   #frame(flags: number, body: Uint8Array, frames: Uint8Array[]): void {
-    if (flags & COMMAND) return this.#obey(body);
+    if (flags & COMMAND) {
+      if (this.curve && this.ready) throw new WireError("a command that is not encrypted");
+      return this.#obey(body);
+    }
     if (!this.ready) throw new WireError("a message came before READY");
     if (!this.curve) return void frames.push(body);
     const { command, data } = this.curve.open(body);

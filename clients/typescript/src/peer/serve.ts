@@ -3,7 +3,7 @@
  * @module
  */
 
-import { AgentHost, EnvironmentHost, Experiment, SessionLost } from "../core/index.js";
+import { AgentHost, EnvironmentHost, Experiment, SessionLost, oneLine } from "../core/index.js";
 import type { AgentType, EnvironmentType, Heard, Host, Int, Offer, Role, Welcome } from "../core/index.js";
 import { Link } from "./link.js";
 import type { Listener, Patience, Transport } from "./link.js";
@@ -127,7 +127,7 @@ export function answer<R extends Role>(
 /** Report an unsolicited error of the broker: a mistake in the program that would stay hidden otherwise. */
 function refused(message: Heard[Role], problem: (line: string) => void): void {
   if (message.type !== "error" || message.id !== null) return;
-  problem(`the broker refuses (${message.code}): ${message.message}`);
+  problem(oneLine(`the broker refuses (${message.code}): ${message.message}`));
 }
 
 /**

@@ -315,15 +315,11 @@ class AgentHost(BaseHost):
                     thought.generator.close()
                 except FAILURES as error:
                     self._failed_at_end(agent, error)
-        try:
-            observation, scene = codec.opened(message.observation), codec.opened(message.scene)
-        except DovetailError:
-            observation = scene = None
         end = End(
             seat,
             message.episode,
             message.reward,
-            observation,
+            _final(message.observation),
             message.outcome,
             message.reason,
             message.blame,
@@ -331,7 +327,7 @@ class AgentHost(BaseHost):
             message.decisions,
             message.mode,
             message.text,
-            scene,
+            _final(message.scene),
             memory,
         )
         try:
@@ -496,6 +492,14 @@ class AgentHost(BaseHost):
             _let_go(agent)
         self._instances.clear()
         self._failures.clear()
+
+
+def _final(payload: Any) -> Any:
+    """Return a payload of an ``end``; None if it cannot be read, since every seat hears its end."""
+    try:
+        return codec.opened(payload)
+    except DovetailError:
+        return None
 
 
 def _let_go(agent: Agent) -> None:

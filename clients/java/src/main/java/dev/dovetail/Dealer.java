@@ -38,6 +38,8 @@ final class Dealer {
 
     /** Handshakes that a broker may break off in a row, before its key is taken for another. */
     private static final int ATTEMPTS = 3;
+    /** Bytes that may wait for the broker to read them: more end the connection (S11.4). */
+    private static final int UNREAD = 1 << 28;
 
     private final String address;
     /** This program's key; null for none. */
@@ -206,9 +208,10 @@ final class Dealer {
             } else {
                 selector.select(wait / 1_000_000);
             }
+            boolean happened = selector.selectedKeys().remove(key);
             selector.selectedKeys().clear();
-            if (channel == null) {
-                return;
+            if (channel == null || !happened) {
+                return; // what a key was ready for stays in it
             }
             if (key.isConnectable()) {
                 if (channel.finishConnect()) {
@@ -261,7 +264,9 @@ final class Dealer {
             answers.clear();
             send(List.of(hello.get()));
         } else if (!answers.isEmpty()) {
-            answers.forEach(this::queue);
+            if (!before || out.remaining() < in.capacity()) { // a PONG is left out if much waits before it
+                answers.forEach(this::queue);
+            }
             answers.clear();
             flush();
         }
@@ -272,6 +277,9 @@ final class Dealer {
      * {@code hello} (SPEC.md, Delivery).
      */
     void send(List<byte[]> frames) {
+        if (out.remaining() > UNREAD) {
+            later();
+        }
         if (!wire.ready()) {
             return;
         }

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.math.BigInteger;
 import java.nio.charset.CodingErrorAction;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -71,9 +72,38 @@ public final class Decoder {
                 throw new ProtocolException(Code.INVALID, "a message must be a map");
             }
             return map(Code.INVALID);
+        } catch (IOException | MessagePackException | ProtocolException error) {
+            if ("end".equals(about(frame).get("type"))) {
+                return end(frame);
+            }
+            throw error instanceof ProtocolException wrong ? wrong : malformed(error);
+        }
+    }
+
+    /** An {@code end}, with null for an observation or scene that cannot be read: every seat hears its end (S6.7). */
+    private Map<String, Object> end(byte[] frame) {
+        Map<String, Object> map = new LinkedHashMap<>();
+        Decoder part = new Decoder();
+        part.limit(limits);
+        try {
+            begin(frame);
+            for (int left = unpacker.unpackMapHeader(); left > 0; left--) {
+                String key = unpacker.unpackString();
+                int from = (int) unpacker.getTotalReadBytes();
+                unpacker.skipValue();
+                try {
+                    map.put(key, part.decode(Arrays.copyOfRange(frame, from, (int) unpacker.getTotalReadBytes())));
+                } catch (ProtocolException error) {
+                    if (!key.equals("observation") && !key.equals("scene")) {
+                        throw error;
+                    }
+                    map.put(key, null);
+                }
+            }
         } catch (IOException | MessagePackException error) {
             throw malformed(error);
         }
+        return map;
     }
 
     /** Returns the {@code type}, {@code id} and {@code seq} of a message that cannot be read, as far as they can be. */

@@ -41,7 +41,7 @@ public final class Dovetail {
         try {
             work.run();
         } catch (DovetailException error) {
-            System.err.println(error.getMessage());
+            System.err.println(Host.oneLine(error.getMessage()));
             System.exit(1);
         }
     }
@@ -101,7 +101,8 @@ public final class Dovetail {
     /** One line about what is on offer where. */
     static String ready(Host host, String address, String name) {
         String names = host.offers().stream().map(Offer::name).collect(Collectors.joining(", "));
-        return host.role().toWire() + " " + names + " ready at " + address + " as " + name;
+        return host.role().toWire() + " " + names + " ready at " + address + " as "
+                + Host.oneLine(name);
     }
 
     /** Told by SIGTERM or Ctrl-C to stop; then the program ends in order, with status 0. */

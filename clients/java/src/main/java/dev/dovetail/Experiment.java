@@ -44,10 +44,12 @@ public final class Experiment implements AutoCloseable {
     public static final double GIVE_UP = 60;
 
     private static final double WAIT = 0.5;
+    /** Errors that are kept. */
+    private static final int PROBLEMS = 1000;
 
     private final Link link;
     private final List<String> problems = new ArrayList<>();
-    private final Conversation conversation = new Conversation(this::hear, problems::add);
+    private final Conversation conversation = new Conversation(this::hear, this::failed);
     private final Map<Long, RunHandle> runs = new HashMap<>();
     private final Map<Long, List<Message>> early = new HashMap<>();
     private final List<Consumer<Message>> listeners = new CopyOnWriteArrayList<>();
@@ -115,9 +117,8 @@ public final class Experiment implements AutoCloseable {
     // -- what can be asked for ------------------------------------------------------------------------
 
     /** {@return the environments, agents and runs at the broker, in SPEC.md's form} */
-    @SuppressWarnings("unchecked")
     public Map<String, Object> catalogue() {
-        return (Map<String, Object>) request(Catalogue.of(0));
+        return Reader.map(Reader.ANY).read(request(Catalogue.of(0)));
     }
 
     /**
@@ -214,7 +215,7 @@ public final class Experiment implements AutoCloseable {
      * @return its bytes
      */
     public byte[] save(long instance) {
-        return (byte[]) request(Save.of(0, instance));
+        return Reader.BINARY.read(request(Save.of(0, instance)));
     }
 
     /**
@@ -226,7 +227,7 @@ public final class Experiment implements AutoCloseable {
      * @return its bytes
      */
     public byte[] save(long instance, UnaryOperator<Save> options) {
-        return (byte[]) request(options.apply(Save.of(0, instance)));
+        return Reader.BINARY.read(request(options.apply(Save.of(0, instance))));
     }
 
     /**
@@ -380,6 +381,13 @@ public final class Experiment implements AutoCloseable {
         } else if (number != null && running > 0) { // perhaps of the run whose number is still to come
             early.computeIfAbsent(number, each -> new ArrayList<>()).add(message);
         }
+    }
+
+    private void failed(String problem) {
+        if (problems.size() == PROBLEMS) {
+            problems.remove(0);
+        }
+        problems.add(problem);
     }
 
     private void tell(RunHandle run, Message message) {

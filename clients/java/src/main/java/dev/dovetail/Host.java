@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.regex.Pattern;
 
 /**
  * The program around agents or environments, without a socket: messages of the broker in, frames to the broker out.
@@ -21,6 +22,10 @@ import java.util.function.Supplier;
 abstract class Host {
     private static final boolean DEBUG =
             !List.of("", "0").contains(System.getenv().getOrDefault("DOVETAIL_DEBUG", ""));
+
+    /** Line ends, control characters, and those that turn the reading order (S13.5). */
+    private static final Pattern OBEYED =
+            Pattern.compile("[\\s\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u206f]+");
 
     final Inbox inbox = new Inbox();
     private final Encoder encoder = new Encoder();
@@ -120,7 +125,7 @@ abstract class Host {
     }
 
     static String oneLine(String text) {
-        String line = String.valueOf(text).strip().replaceAll("\\s+", " ");
+        String line = OBEYED.matcher(String.valueOf(text)).replaceAll(" ").strip();
         // Half a surrogate pair, at the cut or elsewhere, could not travel: it becomes a question mark.
         return new String(line.substring(0, Math.min(300, line.length())).getBytes(UTF_8), UTF_8);
     }

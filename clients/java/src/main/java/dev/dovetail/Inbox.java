@@ -9,7 +9,12 @@ import java.util.TreeMap;
  * answered, and ignored if not: the rule of SPEC.md, Delivery.
  */
 final class Inbox {
+    /** Bytes of answers that are kept at the most, and what counts for each beside its own (S11.4). */
+    private static final long MOST = 1 << 28;
+    private static final long EACH = 64;
+
     private final TreeMap<Long, byte[]> answers = new TreeMap<>();
+    private long kept;
     private long seen;
     private boolean keeping = true;
 
@@ -17,6 +22,7 @@ final class Inbox {
     void begin(Welcome welcome) {
         if (!welcome.resumed()) {
             seen = 0;
+            kept = 0;
             answers.clear();
         }
         keeping = welcome.heartbeat() > 0; // else nothing is ever sent again
@@ -42,18 +48,25 @@ final class Inbox {
     /** Answers a message, and keeps the answer. */
     void answer(long seq, byte[] answer, List<byte[]> out) {
         out.add(answer);
-        if (keeping && seq > 0) {
+        forget(seq);
+        if (keeping && seq > 0 && kept + answer.length + EACH <= MOST) {
+            kept += answer.length + EACH;
             answers.put(seq, answer);
         }
     }
 
     /** Forgets an answer that has arrived, since what follows from it came. */
     void forget(long seq) {
-        answers.remove(seq);
+        byte[] answer = answers.remove(seq);
+        if (answer != null) {
+            kept -= answer.length + EACH;
+        }
     }
 
     /** Forgets all answers up to a number: the broker says that they have arrived. */
     void settle(long settled) {
-        answers.headMap(settled, true).clear();
+        while (!answers.isEmpty() && answers.firstKey() <= settled) {
+            forget(answers.firstKey());
+        }
     }
 }

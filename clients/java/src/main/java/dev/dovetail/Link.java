@@ -17,6 +17,8 @@ final class Link implements AutoCloseable {
     private static final int LINGER = 500;
     /** Milliseconds between looks at the socket while the program does something else. */
     private static final int KEEP = 100;
+    /** Messages that are taken in meanwhile, until the program asks for them. */
+    private static final int UNHEARD = 1 << 16;
 
     private final Broker broker;
     private final Session session;
@@ -55,6 +57,9 @@ final class Link implements AutoCloseable {
             long end = System.nanoTime() + (long) (WAIT * 1e9);
             while (session.welcome() == null) {
                 read(100);
+                if (session.departed()) {
+                    throw new DovetailException("the broker at " + broker.address() + " sends this program away");
+                }
                 if (System.nanoTime() > end) {
                     throw new DovetailException(
                             "no broker answers at " + broker.address() + "; start one with `dovetail broker`");
@@ -84,7 +89,9 @@ final class Link implements AutoCloseable {
                     if (closed || failure != null || session.departed()) {
                         return;
                     }
-                    read(0);
+                    if (waiting.size() < UNHEARD) {
+                        read(0);
+                    }
                 } catch (DovetailException error) {
                     failure = error;
                 } finally {

@@ -944,7 +944,7 @@ public sealed interface Message extends Encodable {
                     fields.required("environment", Reader.TEXT),
                     fields.optional("configuration", Reader.map(Reader.ANY), Map.of()),
                     fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L),
-                    fields.optional("slots", Reader.atLeast(Reader.INTEGER, 0), 0L),
+                    fields.optional("slots", Reader.atMost(Reader.atLeast(Reader.INTEGER, 0), 65536), 0L),
                     fields.optional("afterstates", Reader.BOOLEAN, false));
         }
     }
@@ -1761,7 +1761,7 @@ public sealed interface Message extends Encodable {
                     fields.optional("lookahead", Reader.BOOLEAN, false),
                     fields.optional("agent", Reader.TEXT, ""),
                     fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L),
-                    fields.optional("slots", Reader.atLeast(Reader.INTEGER, 0), 0L));
+                    fields.optional("slots", Reader.atMost(Reader.atLeast(Reader.INTEGER, 0), 65536), 0L));
         }
     }
 

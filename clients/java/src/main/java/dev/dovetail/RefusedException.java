@@ -14,7 +14,7 @@ public class RefusedException extends DovetailException {
      * @param message one line for a person
      */
     public RefusedException(String code, String message) {
-        super(message);
+        super(Host.oneLine(message));
         this.code = code;
     }
 

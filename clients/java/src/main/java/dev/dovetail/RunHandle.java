@@ -56,7 +56,7 @@ public final class RunHandle implements Iterable<Episode>, AutoCloseable {
             results.add(episode);
         } else if (message instanceof Progress found) {
             if (!found.waiting().isEmpty() && (progress == null || !found.waiting().equals(progress.waiting()))) {
-                System.err.println("run " + number + " waits: " + found.waiting());
+                System.err.println(Host.oneLine("run " + number + " waits: " + found.waiting()));
             }
             progress = found;
         } else if (message instanceof Done found) {
@@ -79,7 +79,7 @@ public final class RunHandle implements Iterable<Episode>, AutoCloseable {
         }
         Episode found = results.poll();
         if (found == null && done != null && done.reason() != DoneReason.FINISHED && done.reason() != askedFor) {
-            String why = done.message().isEmpty() ? "" : ": " + done.message();
+            String why = done.message().isEmpty() ? "" : ": " + Host.oneLine(done.message());
             throw new DovetailException("the run "
                     + (done.reason() == DoneReason.FAILED ? "failed" : "was " + done.reason().toWire()) + " after "
                     + done.finished() + " episodes" + why);

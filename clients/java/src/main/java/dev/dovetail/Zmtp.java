@@ -47,6 +47,8 @@ final class Zmtp {
     private static final int MECHANISM = 12;
     /** Bytes that a frame from the broker may have. */
     private static final long MOST = Integer.MAX_VALUE - 16;
+    /** Bytes that a command may have. */
+    private static final long COMMANDS = 1 << 16;
     /** Bytes that are allocated for a frame before they have come. */
     private static final int STEP = 1 << 20;
 
@@ -203,6 +205,10 @@ final class Zmtp {
             return false;
         }
         long size = isLong ? in.getLong(at + 1) : in.get(at + 1) & 255;
+        if ((found & COMMAND) != 0 && (size < 0 || size > COMMANDS)) {
+            throw new WireException("a command of " + Long.toUnsignedString(size) + " bytes; at most " + COMMANDS
+                    + " are read");
+        }
         if (size < 0 || size > MOST) {
             throw new WireException("a frame of " + Long.toUnsignedString(size) + " bytes; at most " + MOST
                     + " are read");
@@ -217,6 +223,9 @@ final class Zmtp {
 
     private void take(byte[] body, List<byte[]> frames, List<byte[]> answers) throws WireException {
         if ((flags & COMMAND) != 0) {
+            if (curve != null && ready) {
+                throw new WireException("a command that is not encrypted");
+            }
             obey(body, answers);
         } else if (!ready) {
             throw new WireException("a message came before READY");

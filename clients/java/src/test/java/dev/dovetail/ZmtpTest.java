@@ -93,6 +93,7 @@ class ZmtpTest {
             {"version 1 of ZMTP", HexFormat.of().parseHex("ff00000000000000017f0100")},
             {"expected NULL", curve},
             {"flags 8", joined(opening, new byte[] {8, 0})},
+            {"a command of 65537 bytes", joined(opening, HexFormat.of().parseHex("060000000000010001"))},
             {"flags 5", joined(opening, new byte[] {5, 0})},
             {"a frame of 9223372036854775807 bytes", joined(opening, HexFormat.of().parseHex("027fffffffffffffff"))},
             {"a frame of 18446744073709551615 bytes", joined(opening, HexFormat.of().parseHex("02ffffffffffffffff"))},
