@@ -10,10 +10,9 @@ import pytest
 from dovetail.protocol.journal import episodes, uncounted
 from dovetail.protocol.messages import Episode
 from dovetail_experiments.records.records import Records
+from dovetail_experiments.records.store import Store
 from dovetail_experiments.stages import playing
-from dovetail_experiments.stages.progress import Display
 from dovetail_experiments.stages.runner import RunnerOptions, execute
-from dovetail_experiments.stages.schedule import Stage
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("undrawn")]
 
@@ -48,15 +47,15 @@ openings = "auto"
 def watched(patch: pytest.MonkeyPatch, number: int, after: int) -> list[tuple[int, int]]:
     """Interrupt a stage after some results; return where the games are noted that are played."""
     played: list[tuple[int, int]] = []
-    advance = Display.advance
+    add = Store.add
 
-    def noted(self: Display, stage: Stage, episode: Episode) -> None:
-        advance(self, stage, episode)
-        played.append((stage.number, episode.index))
+    def noted(self: Store, row: int, episode: Episode) -> None:
+        add(self, row, episode)
+        played.append((int(self.label(row).split("/")[1]), episode.index))
         if sum(each == number for each, _ in played) >= after:
             raise KeyboardInterrupt
 
-    patch.setattr(Display, "advance", noted)
+    patch.setattr(Store, "add", noted)
     return played
 
 
