@@ -54,9 +54,10 @@ func (c Config) hello(role Role, offers []Offer) Hello {
 }
 
 const (
-	batch  = 4096                   // frames that are read together at the most, so that answers go out in between
-	moment = time.Millisecond       // how long an answer waits for the next one: clocks run
-	slice  = 100 * time.Millisecond // how long a link waits before it looks whether it is to stop
+	batch      = 4096                   // frames that are read together at the most, so that answers go out in between
+	batchBytes = 1 << 24                // and their bytes
+	moment     = time.Millisecond       // how long an answer waits for the next one: clocks run
+	slice      = 100 * time.Millisecond // how long a link waits before it looks whether it is to stop
 )
 
 // link is a connection to a broker that reconnects when it breaks. One goroutine works with it; a second,

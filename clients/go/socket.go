@@ -95,10 +95,13 @@ func (d *dealer) receive(wait bool) (frames [][]byte, err error) {
 	if wait {
 		flags = 0
 	}
-	for len(frames) < batch {
+	for size := 0; len(frames) < batch && size < batchBytes; {
 		more, err := d.socket.RecvMessageBytes(flags)
 		if err != nil {
 			return frames, unlessBusy(err)
+		}
+		for _, frame := range more {
+			size += len(frame)
 		}
 		frames = append(frames, more...)
 		flags = zmq.DONTWAIT
