@@ -224,11 +224,20 @@ def test_the_first_minute(page: Any, url: str) -> None:
     assert page.title() == "Your turn: Connect Four · Dovetail"
     assert page.inner_text("#headline") == "Your turn"
     assert "easy" in page.inner_text("#seats")
+    page.evaluate("document.querySelector('#say').textContent = 'old'")
+    page.click("#hint")
+    assert page.inner_text("#say") == ""
     page.click("#sound")  # from now on it sounds
     assert page.get_attribute("#sound", "aria-pressed") == "true"
     play_on(page)
     assert page.inner_text("#headline") in ("You won", "mcts won", "Draw")
     assert re.search(r"Four in a row, \w\d to \w\d|The board is full", page.inner_text("#facts"))
+    assert page.inner_text("#seats .who >> nth=0") == "You"
+    page.goto(page.url.partition("?")[0])  # as a watcher
+    page.wait_for_selector("#seats .who:text-is('Person 1')")
+    page.route("**/client/**", lambda route: route.abort())
+    page.goto(f"{url}write")
+    page.wait_for_selector("#status:has-text('Agents cannot connect from here')")
 
 
 def test_without_scripts_a_line_says_what_is_needed(chromium: Any, url: str) -> None:
@@ -269,6 +278,12 @@ def test_ending_a_game_asks_and_says_who_did_it(page: Any, chromium: Any, url: s
     other.set_default_timeout(PATIENCE)
     other.goto(url.rstrip("/") + page.locator("text=this link").get_attribute("href"))
     other.wait_for_selector("#board svg")
+    other.click(".menu summary")
+    other.keyboard.press("Escape")
+    assert other.locator(".menu[open]").count() == 0
+    other.click(".menu summary")
+    other.click("#headline")
+    assert other.locator(".menu[open]").count() == 0
     other.click(".menu summary")
     other.click("#leave")
     other.click("#ask-leave [value=no]")

@@ -16,12 +16,14 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from dovetail.peer.address import ADDRESS
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import Records
 from dovetail_experiments.records.store import Store
 from dovetail_experiments.reports.numbers import numbers
 from dovetail_experiments.reports.reporting import file_of, replayed
 from dovetail_web.app import application
+from dovetail_web.commands.web import web
 from dovetail_web.hub import Hub
 from dovetail_web.result_pages import lasted
 
@@ -248,3 +250,13 @@ def test_trials_are_shown_over_seeds(browser: TestClient) -> None:
     assert {"evaluation", "agent", "variant", "measure", "mean", "mean_low", "iqm", "p"} <= {*line}
     for name in ("mean", "mean_low", "mean_high", "iqm", "difference", "p"):
         assert re.fullmatch(r"(-?[0-9.]+(e-?[0-9]+)?)?", line[name]), name
+
+
+def test_a_page_with_nothing_but_results_opens_on_them(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("dovetail_web.serve.serve", lambda *_, ready, **__: ready("http://h/"))
+    for connect, path in ((ADDRESS, "results"), ("tcp://127.0.0.1:9", "")):
+        web(connect, store=[str(results)], port=0, show=False)
+        assert capsys.readouterr().out == f"the page is at http://h/{path}\n"

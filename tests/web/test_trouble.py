@@ -72,6 +72,14 @@ def test_a_broker_that_goes_away_and_comes_back(page: Any, tmp_path: Path) -> No
         assert "\n" not in page.inner_text("#problem").strip()
         with broker(tmp_path, address):
             page.wait_for_selector("#problem:empty", state="attached", timeout=60_000)
+            page.goto(url)
+            page.wait_for_selector("#play p:has-text('No game is connected')")
+            line = [sys.executable, "-m", "dovetail", "env", "connect_four", "--connect", address]
+            with subprocess.Popen(line) as games:
+                try:
+                    page.wait_for_selector(".tile[data-name=connect_four]", timeout=60_000)
+                finally:
+                    games.kill()
 
 
 def test_a_scene_that_makes_no_sense_is_one_line_beside_the_text(

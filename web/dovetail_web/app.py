@@ -227,6 +227,11 @@ class Page:
             "tiles": tiles if self._plays else [],
             "plays": self._plays,
             "shown": showcase.GAMES[0][0] if self.hub.showcase else "",
+            "offers": [
+                each["name"]
+                for kind in ("environments", "agents")
+                for each in self.hub.catalogue.get(kind, [])
+            ],
         }
         text = problem or self.hub.problem
         return self.shown(request, "home", 400 if problem else 200, problem=text, **found)
@@ -293,7 +298,7 @@ class Page:
         agents = self._agents(offer["name"])
         count = min(offer.get("seats") or [2])
         found = opponents.opponent(offer["name"], "strong" if watch else level, agents)
-        person = Sitter("person", "You")
+        person = Sitter("person", "Person 1")  # their own page calls them You
         seats = [found if watch else person, *[found] * (count - 1)]
         sitting = [each for each in seats if each is not None]
         if len(sitting) < count:

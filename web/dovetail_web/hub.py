@@ -294,7 +294,9 @@ class Hub:
         self._gone("try again when it runs", "The page has ended")
 
     def _gone(self, why: str, what: str = "The broker does not answer") -> None:
-        self.problem = f"{what}: {why.replace(START, self._start)}"
+        why = why.replace(START, self._start)
+        refused = why.startswith("the broker refuses")  # so it does answer
+        self.problem = f"T{why[1:]}" if refused else f"{what}: {why}"
         self.catalogue = {}
         self._watched.clear()
         self._jobs.fail(DovetailError(self.problem))

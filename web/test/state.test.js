@@ -115,6 +115,9 @@ test("who gave no name is called You, and one's own time is not counted without 
     ["You", "Person 2"],
   );
   assert.equal(clocks(state, 30_000).text, "");
+  const sent = update(state, { chose: 5 });
+  assert.equal(bar(sent, 5).headline, "Your move is sent");
+  assert.equal(clocks(sent, 30_000).text, "");
   const resigned = { outcome: [-1, 1], reason: "terminated", blame: 0, message: "" };
   const ended = hear(state, { names, game: game({ over: true, result: resigned }), seat: 0 });
   assert.equal(end(ended, null)?.reason, "You resigned.");

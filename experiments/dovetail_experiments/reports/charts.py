@@ -110,7 +110,9 @@ def learning(measure: str, curves: Mapping[str, Sequence[CurvePoint]]) -> Chart:
         )
         for label, points in curves.items()
     ]
-    return Chart("Learning curves", "learning episodes", measure, "The band is 95 %.", lines)
+    return Chart(
+        "Learning curves", "learning episodes", measure, "The band is the 95 % interval.", lines
+    )
 
 
 def plain(

@@ -163,6 +163,8 @@ def web(
             peers = peers or own
 
         def ready(url: str) -> None:
+            if store and connect == ADDRESS and arena is None:  # nothing but results was asked for
+                url += "results"
             print(f"the page is at {url}", flush=True)
             if games:
                 print(f"connect your own programs with: --connect {connect}", flush=True)

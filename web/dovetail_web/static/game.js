@@ -45,6 +45,7 @@ const title = page.dataset.title ?? "";
 /** @type {Record<string, string>} */
 const ARROWS = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
 const FILLED = 40;
+const menu = /** @type {HTMLDetailsElement} */ (page.querySelector(".menu"));
 const TOUCHED = matchMedia("(pointer: coarse)");
 
 const asked = Number(new URLSearchParams(location.search).get("turn") ?? NaN);
@@ -90,7 +91,7 @@ function show() {
   document.title = `${said.tone === "yours" ? "Your turn: " : ""}${title} · Dovetail`;
   board(position, scene, playing);
   of("typed").hidden = !playing;
-  of("prompt").hidden = !playing;
+  of("prompt").hidden = said.tone !== "yours";
   showControls(state);
   showSeats(state, scene, now());
   showClocks(state, now());
@@ -263,8 +264,9 @@ function playing(on) {
 stage.addEventListener("keydown", () => {
   keyed = true;
 });
-document.addEventListener("pointerdown", () => {
+document.addEventListener("pointerdown", ({ target }) => {
   keyed = false;
+  if (!(target instanceof Element && target.closest(".menu, dialog"))) menu.open = false;
 });
 slider.addEventListener("input", () => go(Number(slider.value)));
 of("first").addEventListener("click", () => go(-Infinity));
@@ -275,6 +277,11 @@ of("play").addEventListener("click", () => playing(!playback));
 of("speed").addEventListener("change", () => playback && playing(true));
 document.addEventListener("keydown", (event) => {
   const target = event.target instanceof Element ? event.target : document.body;
+  if (event.key === "Escape" && menu.open) {
+    menu.open = false;
+    menu.querySelector("summary")?.focus();
+    return;
+  }
   if (
     target.matches("input, select, textarea, dialog *") ||
     event.ctrlKey ||
@@ -394,6 +401,7 @@ if (state.kind === "replay") {
   for (const act of ["undo", "decide", "replace"])
     button(act)?.addEventListener("click", () => send({ do: act }));
   button("hint")?.addEventListener("click", () => {
+    say("");
     send({ do: "hint", agent: /** @type {HTMLSelectElement} */ (of("adviser")).value });
   });
   for (const act of ["again", "swap"])

@@ -18,6 +18,17 @@ for (const { dataset } of /** @type {NodeListOf<HTMLElement>} */ (
 ))
   titles.set(dataset.name ?? "", dataset.title ?? "");
 
+/** Load the page again if it was made before a game, or its first opponent, was there. @param {Now} now */
+function renew({ environments, agents }) {
+  const play = document.getElementById("play");
+  if (!play) return;
+  const known = JSON.parse(play.dataset.offers ?? "[]");
+  const lacks =
+    environments.some((name) => !titles.has(name)) || play.querySelector(".seg:not(:has(button))");
+  if (lacks && [...environments, ...agents].some((name) => !known.includes(name)))
+    location.reload();
+}
+
 /** @param {string} game */
 const title = (game) => titles.get(game) ?? titled(game);
 
@@ -112,13 +123,16 @@ live(
     if (!now) return;
     if (now.problem) of("problem").textContent = now.problem;
     else if (of("problem").dataset.live) of("problem").textContent = "";
+    renew(now);
     for (const { episode, position } of now.games) if (position) positions.set(episode, position);
     const drawn = now.games.filter(
       ({ episode, result }) => positions.get(episode)?.scene && result?.reason !== "cancelled",
     );
-    /** The newest game of each kind; those in progress come first. @type {Map<string, Game>} */
+    /** Games in progress come first, then those whose last position was seen. @param {Game} game */
+    const rank = ({ over, episode }) => (!over ? 0 : positions.get(episode)?.reason ? 1 : 2);
+    /** The best game to show of each kind. @type {Map<string, Game>} */
     const kinds = new Map();
-    for (const game of [...drawn].sort((a, b) => Number(a.over) - Number(b.over))) {
+    for (const game of [...drawn].sort((a, b) => rank(a) - rank(b))) {
       if (!kinds.has(game.environment)) kinds.set(game.environment, game);
     }
     const wall = [...titles.keys()];

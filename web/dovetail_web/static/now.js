@@ -5,6 +5,8 @@ import { table, wall } from "./wall.js";
 import { titled } from "./words.js";
 
 const boards = wall(of("games"));
+/** The titles of the games in the catalogue. @type {Record<string, string>} */
+const titles = JSON.parse(of("games").dataset.titles ?? "{}");
 
 /** @param {number} count @param {string} what */
 const counted = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
@@ -23,7 +25,7 @@ live(
       ["Run", "Game", "Agents", "State", "Finished"],
       now.runs.map((run) => [
         run.run,
-        titled(run.environment.slice(0, 100)),
+        titles[run.environment] ?? titled(run.environment.slice(0, 100)),
         run.agents.map((name) => name.slice(0, 100)).join(", "),
         run.state,
         `${run.finished} of ${run.episodes}`,

@@ -293,10 +293,18 @@ export function bar(state, now) {
       seat: playing.seat,
     });
   }
-  const who = acting.map((seat) => brief(state, seat)).join(", ");
   const live = state.at === null && !over(state);
+  const sent = live && state.mine?.turn === position.turn;
+  const rest = sent ? acting.filter((seat) => seat !== state.own) : acting;
+  const who = rest.map((seat) => brief(state, seat)).join(", ");
   const thinks = live && who !== YOU;
-  const headline = who ? (thinks ? `${who} is thinking` : `${who} to act`) : "The end";
+  const headline = who
+    ? thinks
+      ? `${who} is thinking`
+      : `${who} to act`
+    : sent
+      ? "Your move is sent"
+      : "The end";
   const facts = [scene?.caption ?? "", away].filter(Boolean).join(". ");
   return say({
     headline,
@@ -351,7 +359,7 @@ export function clocks(state, now) {
     const limited = Number.isFinite(clock);
     const most = Number.isFinite(limit) ? ` of at most ${limit.toFixed(0)} s` : "";
     if (limited && !runs(seat)) text = "the clock stands";
-    else if (passed >= 1) text = `for ${passed.toFixed(0)} s${most}`;
+    else if (passed >= 1 && seat !== state.own) text = `for ${passed.toFixed(0)} s${most}`;
   }
   return { text, seats, thinking: playing && !state.waiting ? passed : 0 };
 }

@@ -2,6 +2,8 @@
 import { made, of } from "./dom.js";
 
 const CLIENT = "/client/browser/index.js";
+const LACKING =
+  "Agents cannot connect from here: this page's server lacks the client. Run `make -C clients/typescript build` there and reload the page.";
 /** Milliseconds for a decision. */
 const LIMIT = 5000;
 /** Problems that are listed. */
@@ -92,6 +94,10 @@ function agent(code) {
   };
 }
 
+/** Fetched at once, so that visitors read what is missing before they write. */
+const client = import(CLIENT).catch(() => ({}));
+client.then(({ serve }) => serve === undefined && say(LACKING));
+
 const writing = /** @type {HTMLFormElement} */ (of("writing"));
 const entering = /** @type {HTMLFormElement} */ (of("entering"));
 let leave = new AbortController();
@@ -105,11 +111,9 @@ writing.addEventListener("submit", async (event) => {
   leave = new AbortController();
   entering.hidden = true;
   say("Connecting …");
-  const { serve } = await import(CLIENT).catch(() => ({}));
+  const { serve } = await client;
   if (serve === undefined) {
-    say(
-      "This page's server lacks the client; run `make -C clients/typescript build` there and start it again.",
-    );
+    say(LACKING);
     return;
   }
   const served = {
