@@ -66,19 +66,18 @@ deep = _Deep()
 class _Answers:
     """The answers to a call."""
 
-    __slots__ = ("answers", "complete", "depth", "facts", "home", "looped", "low", "name", "round")
+    __slots__ = ("answers", "at", "complete", "facts", "home", "looped", "name", "pending", "round")
 
-    def __init__(self, home: dict[object, _Answers], name: object) -> None:
+    def __init__(self, home: dict[object, _Answers], name: object, at: int) -> None:
         self.home, self.name = home, name
+        self.at = at
+        """Its index among the incomplete tables, which never changes."""
         self.answers: dict[Values, None] = {}
         self.facts: Relation | None = None
         """The indexed answers, once they are complete and needed."""
         self.complete = False
-        self.depth = -1
-        """Its depth among the pending calls; -1 if it is not pending."""
+        self.pending = False
         self.looped = False
-        self.low = FAR
-        """The lowest depth that it depends on."""
         self.round = -1
 
 
@@ -91,7 +90,7 @@ class Proof:
         tables: the tables that depend on nothing, on the state, and on the joint move.
     """
 
-    __slots__ = ("changes", "depth", "facts", "left", "low", "lowest", "open", "round", "tables")
+    __slots__ = ("changes", "facts", "left", "low", "open", "round", "tables")
 
     def __init__(
         self,
@@ -103,7 +102,8 @@ class Proof:
         self.tables = tables
         self.open: list[_Answers] = []
         """The incomplete tables, in the order of their first call."""
-        self.depth, self.low, self.lowest = 0, FAR, FAR
+        self.low = FAR
+        """The least index of an incomplete table that the current call depends on."""
         self.round = self.changes = 0
         self.left = prover.budget
 
@@ -172,7 +172,7 @@ class Prover:
                 for table in proof.open:  # of a question that failed
                     table.home.pop(table.name, None)
                 proof.open.clear()
-                proof.depth, proof.low, proof.lowest = 0, FAR, FAR
+                proof.low = FAR
 
 
 class _Call:
@@ -195,26 +195,22 @@ class _Call:
         name = (self, key)
         table = home.get(name)
         if table is None:
-            table = home[name] = _Answers(home, name)
+            table = home[name] = _Answers(home, name, len(proof.open))
             proof.open.append(table)
             return self._answer(proof, table, key, fresh=True)
         if table.complete:
             return table
-        if table.depth >= 0:
+        if table.pending:
             table.looped = True
-            proof.low = min(proof.low, table.depth)
-            return table
-        if table.round == proof.round:
-            proof.low = min(proof.low, proof.lowest)
-            return table
-        return self._answer(proof, table, key, fresh=False)
+        elif table.round != proof.round:
+            return self._answer(proof, table, key, fresh=False)
+        proof.low = min(proof.low, table.at)
+        return table
 
     def _answer(self, proof: Proof, table: _Answers, key: Values, *, fresh: bool) -> _Answers:
-        outer, open_ = proof.low, proof.open
-        depth = table.depth = proof.depth
-        proof.depth = depth + 1
-        proof.low = depth if fresh else proof.lowest
-        at = len(open_) - 1 if fresh else 0
+        outer, at = proof.low, table.at
+        proof.low = at
+        table.pending = True
         clauses = self._clauses
         if clauses is None:
             rules = self._prover.rules.get(self.relation, ())
@@ -226,7 +222,7 @@ class _Call:
         rounds = 0
         while True:
             before = proof.changes
-            table.round = proof.round
+            since = table.round = proof.round
             table.looped = False
             if not (self.ground and table.answers):
                 for clause in clauses:
@@ -236,37 +232,32 @@ class _Call:
                         break
             if self.ground and table.answers:
                 # Nothing can change it; what relied on its not being so is worked out again.
-                table.complete = True
-            if proof.low < depth or not fresh:
-                table.low = proof.low
-                proof.lowest = min(proof.lowest, proof.low)
+                table.complete, since = True, FAR
+            if not fresh or (proof.low < at and not table.complete):
                 break
-            alone = len(open_) == at + 1
+            alone = len(proof.open) == at + 1
             if (alone and not table.looped) or proof.changes == before or table.complete:
-                self._close(proof, at, table)
+                self._close(proof, at, since)
                 break
             proof.round += 1
             rounds += 1
             proof.left.look()
             if rounds > MOST_ROUNDS:  # each nests terms deeper
                 raise TooLarge(f"still new facts after {MOST_ROUNDS:,} rounds")
-        table.depth = -1
-        proof.depth = depth
+        table.pending = False
         proof.low = outer if table.complete else min(outer, proof.low)
         return table
 
-    def _close(self, proof: Proof, at: int, table: _Answers) -> None:
-        """Complete a table and those that depended on it."""
-        open_ = proof.open
-        proven = table.complete
-        for each in open_[at:]:
-            if proven and not each.complete:
+    def _close(self, proof: Proof, at: int, since: int) -> None:
+        """Complete the tables from an index on, and drop those not repeated since a round.
+
+        The calls of a proven one are not repeated, so that their answers may be incomplete.
+        """
+        for each in proof.open[at:]:
+            each.complete = each.complete or each.round >= since
+            if not each.complete:
                 each.home.pop(each.name, None)
-            each.complete = True
-        table.complete = True
-        del open_[at:]
-        if proof.lowest != FAR:
-            proof.lowest = min((each.low for each in open_ if each.depth < 0), default=FAR)
+        del proof.open[at:]
 
 
 class _Clause(Slots):
