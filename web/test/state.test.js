@@ -146,6 +146,8 @@ test("the end names the winner and the game's reason", () => {
     game: game({ over: true, result: { reason: "terminated", outcome: [0.5, 0.5] } }),
   });
   assert.equal(end(drawn, drawn.newest)?.headline, "Draw");
+  const unseen = hear(table(), { ...over, position: position(9) });
+  assert.equal(bar(unseen, 0).hint, "Last seen at turn 9.");
 });
 
 test("who ends a game is named, and no word of the protocol", () => {

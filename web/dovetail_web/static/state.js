@@ -1,6 +1,6 @@
 // The state of a game's page and its changes, `update(state, change)`, without the DOM.
 import { above, arrows, moved, parts, turned } from "./board.js";
-import { ending } from "./words.js";
+import { ending, lastSeen } from "./words.js";
 
 /** Milliseconds after one's own choice before others are said to be at work. */
 export const PATIENCE = 800;
@@ -229,7 +229,7 @@ export function end(state, position) {
         : won.text || scored || "The game is over",
     reason: state.ended
       ? `${state.ended} ended it.`
-      : [how, reason]
+      : [how, reason, position && lastSeen(position, state.game?.result)]
           .filter(Boolean)
           .map((each) => `${sentence(each)}.`)
           .join(" "),
@@ -263,9 +263,10 @@ export function bar(state, now) {
     });
   }
   if (!position) {
-    const headline = state.done ? "The game is over" : "Getting ready";
+    const headline = state.done ? "The game is over" : "Loading the game";
     return say({
       headline,
+      hint: state.done ? "" : "The first time this takes some seconds.",
       told: state.done ? "The game is over." : "Waiting for the first position.",
       turn: "",
     });

@@ -53,9 +53,15 @@ export function ending(end, name) {
   return [winners(end.outcome, name), how];
 }
 
+/** Says that a game came to its end unseen, as short ones may. @param {Position} position @param {Game["result"]} [result] */
+export const lastSeen = (position, result) =>
+  result?.reason === "terminated" && result.blame == null && position.to_act?.length
+    ? `last seen at turn ${position.turn}`
+    : "";
+
 /** The winners of a watched game, if any, and how else it ended. @param {Game} game @param {Position} position @returns {string[]} */
 export function result(game, position) {
   const end = { ...position, ...game.result, outcome: game.result?.outcome ?? position.outcome };
   const [{ text }, how] = ending(end, (seat) => game.agents[seat] ?? `player ${seat + 1}`);
-  return [text, how];
+  return [text, how, lastSeen(position, game.result)];
 }
