@@ -229,7 +229,7 @@ export function end(state, position) {
         : won.text || scored || "The game is over",
     reason: state.ended
       ? `${state.ended} ended it.`
-      : [how, reason, position && lastSeen(position, state.game?.result)]
+      : [how, reason, position ? lastSeen(position, state.game?.result) : ""]
           .filter(Boolean)
           .map((each) => `${sentence(each)}.`)
           .join(" "),
