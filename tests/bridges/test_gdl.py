@@ -112,6 +112,21 @@ def test_rules_without_an_end_or_a_meaning_are_told_when_they_are_needed(
     assert sys.getrecursionlimit() == limit
 
 
+def test_reading_a_chain_of_relations_costs_in_proportion_to_its_length() -> None:
+    costs = []
+    for length in (100, 200, 400):
+        chain = " ".join(f"(<= (n{at + 1} ?x) (n{at} ?x))" for at in range(length))
+        rules = f"{SMALL} (n0 a) {chain} (<= (legal ?x hop) (n{length} ?x) (not (n0 b)))"
+        calls: list[None] = []
+        sys.setprofile(lambda frame, event, about, calls=calls: calls.append(None))  # type: ignore[misc]
+        try:
+            assert Game(rules).moves
+        finally:
+            sys.setprofile(None)
+        costs.append(len(calls))
+    assert costs[2] - costs[1] < 2.1 * (costs[1] - costs[0])
+
+
 def test_provers_of_several_threads_leave_the_limit_of_frames_as_it_was() -> None:
     limit = sys.getrecursionlimit()
     deep.__enter__()

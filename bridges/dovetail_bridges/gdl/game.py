@@ -12,7 +12,16 @@ from dovetail_bridges.gdl.kif import Term, order, show
 from dovetail_bridges.gdl.program import Facts, Program
 from dovetail_bridges.gdl.prover import Proof, Prover
 from dovetail_bridges.gdl.relations import Fact, Relation
-from dovetail_bridges.gdl.rules import GIVEN, BadRules, Literal, Rule, reachable, read
+from dovetail_bridges.gdl.rules import (
+    GIVEN,
+    BadRules,
+    Literal,
+    Rule,
+    components,
+    needs,
+    reachable,
+    read,
+)
 
 RANDOM = "random"
 """The role of chance."""
@@ -45,13 +54,16 @@ class Game:
         for name in ("legal", "next", "terminal", "goal"):
             if name not in defined:
                 raise BadRules(f"the rules define no `{name}`; every game needs it")
-        depends = {name: reachable(self._rules, name) for name in defined}
+        users: dict[str, set[str]] = {}
+        for name, needed in needs(self._rules).items():
+            for each in needed:
+                users.setdefault(each, set()).add(name)
+        moving, changing = reachable(users, "does"), reachable(users, "true")
         for name in ("legal", "terminal", "goal"):
-            if "does" in depends[name]:
+            if name in moving:
                 raise BadRules(f"`{name}` depends on `does`; it may depend on the state only")
         self._levels = {
-            name: 2 if "does" in needs else 1 if "true" in needs else 0
-            for name, needs in depends.items()
+            name: 2 if name in moving else 1 if name in changing else 0 for name in defined
         }
         for name in ("role", "init", "base", "input"):
             if self._levels.get(name, 0):
@@ -145,15 +157,16 @@ class Game:
         Negated conditions are dropped unless they are constant, so that nothing possible is
         missing. None if that takes more than ``MOST_TRIED`` conditions.
         """
-        depends = {name: reachable(self._rules, name) for name in self._levels}
-        needed = set().union(*(depends.get(each, ()) for each in ("init", "legal", "next", "sees")))
+        graph = needs(self._rules)
+        needed = reachable(graph, "init", "legal", "next", "sees")
+        group = {name: at for at, names in enumerate(components(graph)) for name in names}
 
         def kept(rule: Rule, literal: Literal) -> bool:
             name = literal.relation
             if not literal.negated or name == "distinct":
                 return True
             level = self._levels.get(name, 1 if name in GIVEN else 0)
-            return level == 0 and rule.head.relation not in depends.get(name, ())
+            return level == 0 and group[rule.head.relation] != group[name]
 
         rules = [
             Rule(rule.head, tuple(each for each in rule.body if kept(rule, each)))

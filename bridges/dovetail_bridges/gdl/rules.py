@@ -8,7 +8,7 @@ specification), which ``prover`` checks during evaluation.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dovetail.protocol.errors import DovetailError
@@ -155,57 +155,56 @@ def _check_safe(rule: Rule) -> None:
             )
 
 
-def levels(rules: Iterable[Rule]) -> list[set[str]]:
+def levels(rules: Sequence[Rule]) -> list[set[str]]:
     """Return the groups of mutually dependent relations, the lowest first.
 
     Raises:
         BadRules: a relation depends on its own negation.
     """
-    needs: dict[str, set[str]] = {}
-    negative: set[tuple[str, str]] = set()
+    groups = components(needs(rules))
+    number = {name: at for at, group in enumerate(groups) for name in group}
     for rule in rules:
         head = rule.head.relation
-        mine = needs.setdefault(head, set())
-        for literal in rule.body:
-            if literal.relation != "distinct":
-                mine.add(literal.relation)
-                needs.setdefault(literal.relation, set())
-                if literal.negated:
-                    negative.add((head, literal.relation))
-    groups = _components(needs)
-    for group in groups:
-        for head, other in negative:
-            if head in group and other in group:
-                raise BadRules(f"`{head}` depends on its own negation, by `{other}`")
+        for each in rule.body:
+            if each.negated and number.get(each.relation) == number[head]:
+                raise BadRules(f"`{head}` depends on its own negation, by `{each.relation}`")
     return groups
 
 
-def reachable(rules: Iterable[Rule], start: str) -> set[str]:
-    """Return the relations that one depends on, including itself."""
-    needs: dict[str, set[str]] = {}
+def needs(rules: Iterable[Rule]) -> dict[str, set[str]]:
+    """Return the relations in the conditions of each; `distinct` is none."""
+    found: dict[str, set[str]] = {}
     for rule in rules:
-        mine = needs.setdefault(rule.head.relation, set())
-        mine |= {each.relation for each in rule.body}
-    found, ahead = {start}, [start]
+        mine = found.setdefault(rule.head.relation, set())
+        for literal in rule.body:
+            if literal.relation != "distinct":
+                mine.add(literal.relation)
+                found.setdefault(literal.relation, set())
+    return found
+
+
+def reachable(graph: Mapping[str, Iterable[str]], *starts: str) -> set[str]:
+    """Return the nodes to which paths of a graph lead from some, including these."""
+    found, ahead = set(starts), list(starts)
     while ahead:
-        for each in needs.get(ahead.pop(), ()):
+        for each in graph.get(ahead.pop(), ()):
             if each not in found:
                 found.add(each)
                 ahead.append(each)
     return found
 
 
-def _components(needs: dict[str, set[str]]) -> list[set[str]]:
+def components(graph: dict[str, set[str]]) -> list[set[str]]:
     """Return the strongly connected components, dependencies first (Tarjan, iterative)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
     on: set[str] = set()
     out: list[set[str]] = []
-    for root in needs:
+    for root in graph:
         if root in index:
             continue
-        work = [(root, iter(sorted(needs[root])))]
+        work = [(root, iter(sorted(graph[root])))]
         index[root] = low[root] = len(index)
         stack.append(root)
         on.add(root)
@@ -216,7 +215,7 @@ def _components(needs: dict[str, set[str]]) -> list[set[str]]:
                     index[each] = low[each] = len(index)
                     stack.append(each)
                     on.add(each)
-                    work.append((each, iter(sorted(needs[each]))))
+                    work.append((each, iter(sorted(graph[each]))))
                     break
                 if each in on:
                     low[node] = min(low[node], index[each])
