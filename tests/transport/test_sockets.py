@@ -603,6 +603,7 @@ def test_a_broker_that_reads_nothing_is_given_up(router: Pumped) -> None:
     made.close(0.0)
 
 
+@pytest.mark.rule("S11.4")
 def test_a_broker_that_sends_and_does_not_read_is_given_up(
     bind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

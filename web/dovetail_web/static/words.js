@@ -55,7 +55,7 @@ export function ending(end, name) {
 
 /** Says that a game came to its end unseen, as short ones may. @param {Position} position @param {Game["result"]} [result] */
 export const lastSeen = (position, result) =>
-  result?.reason === "terminated" && result.blame == null && position.to_act?.length
+  result?.reason === "terminated" && (result.blame ?? null) === null && position.to_act?.length
     ? `last seen at turn ${position.turn}`
     : "";
 

@@ -364,6 +364,6 @@ class Episode:
                 account.total,
                 account.decisions,
                 view.text,
-                None if view.scene is NIL else view.scene,
+                view.scene,
                 account.mode,
             )
