@@ -54,7 +54,7 @@ _WORDS = {
     "Legal": "array of integer, binary or nil",
     "Natural": "integer ≥ 0",
     "Positive": "integer ≥ 1",
-    "Slots": "integer from 0 to 65,536",
+    "GroupSize": "integer from 0 to 65,536",
     "Count": "integer ≥ 1",
     "Seconds": "number ≥ 0",
     "Shape": "array of integer ≥ 0",

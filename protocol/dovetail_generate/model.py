@@ -183,7 +183,7 @@ _SCALARS: dict[str, Scalar] = {
     "Bound": Scalar("bound"),
     "Natural": Scalar("integer", 0),
     "Positive": Scalar("integer", 1),
-    "Slots": Scalar("integer", 0, 65_536),
+    "GroupSize": Scalar("integer", 0, 65_536),
     "Count": Scalar("integer", 1),
     "Seconds": Scalar("number", 0),
 }

@@ -232,9 +232,9 @@ def test_the_first_minute(page: Any, url: str) -> None:
     play_on(page)
     assert page.inner_text("#headline") in ("You won", "mcts won", "Draw")
     assert re.search(r"Four in a row, \w\d to \w\d|The board is full", page.inner_text("#facts"))
-    assert page.inner_text("#seats .who >> nth=0") == "You"
+    assert page.inner_text("#seats .who >> nth=0").startswith("You")
     page.goto(page.url.partition("?")[0])  # as a watcher
-    page.wait_for_selector("#seats .who:text-is('Person 1')")
+    page.wait_for_selector("#seats .who:has-text('Person 1')")
     page.route("**/client/**", lambda route: route.abort())
     page.goto(f"{url}write")
     page.wait_for_selector("#status:has-text('Agents cannot connect from here')")

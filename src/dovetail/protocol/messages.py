@@ -124,7 +124,7 @@ Legal = list[int] | bytes | None
 
 Natural = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
-Slots = Annotated[int, Meta(ge=0, le=65_536)]
+GroupSize = Annotated[int, Meta(ge=0, le=65_536)]
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 """A count that a file can have, too."""
 Seconds = Annotated[float, Meta(ge=0)]
@@ -378,7 +378,7 @@ class Open(Message):
     """Options by name; the others keep their defaults."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
-    slots: Slots = 0
+    slots: GroupSize = 0
     """For offers with ``stacked``: the number of episodes to play at once, as a group; 0 for an
     ordinary match."""
     afterstates: bool = False
@@ -720,7 +720,7 @@ class Init(Message):
     """The name of the offer that the instance was made from."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
-    slots: Slots = 0
+    slots: GroupSize = 0
     """How many episodes a group plays at once; 0 for an ordinary match."""
 
 
