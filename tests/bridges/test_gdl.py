@@ -99,6 +99,9 @@ def test_a_description_without_an_end_is_refused() -> None:
             "`legal`: .*more than 20,000",
         ),
         ("(<= (legal a up) (n 0)) (<= (n ?x) (n (s ?x)))", "`legal`.*too deep"),
+        pytest.param(
+            f"(<= (legal a up) {'(or (n 0) (n 1))' * 9})" * 200, "100,000 alternatives", id="or"
+        ),
     ],
 )
 def test_rules_without_an_end_or_a_meaning_are_told_when_they_are_needed(
@@ -300,8 +303,8 @@ def test_both_evaluations_find_the_same(facts: list[Any], rules: list[Any], name
 
 
 def test_moves_and_facts_are_found_where_the_description_lists_none() -> None:
-    game = Game(SMALL)
-    assert game.moves == {"a": ["go", "wait"]}
+    game = Game(f"{SMALL} (<= (legal a hop) {'(succ 0 1)' * 1_200})")
+    assert game.moves == {"a": ["go", "hop", "wait"]}
     assert game.propositions == [("s", str(n)) for n in range(4)]
 
 
@@ -609,7 +612,14 @@ def test_a_board_is_drawn_from_facts_with_two_numbers() -> None:
     ]
 
 
-@pytest.mark.parametrize("more", ["(<= (n (s ?x ?y)) (n ?x) (n ?y))", "(<= (n (s ?x ?x)) (n ?x))"])
+@pytest.mark.parametrize(
+    "more",
+    [
+        "(<= (n (s ?x ?y)) (n ?x) (n ?y))",
+        "(<= (n (s ?x ?x)) (n ?x))",
+        pytest.param(f"(<= (n 1) {'(n ?x) ' * 3_000})", id="long"),
+    ],
+)
 def test_a_short_text_does_not_occupy_its_program(
     monkeypatch: pytest.MonkeyPatch, more: str
 ) -> None:

@@ -10,7 +10,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.gdl.budget import TooLarge
 from dovetail_bridges.gdl.kif import Term, order, show
 from dovetail_bridges.gdl.program import Facts, Program
-from dovetail_bridges.gdl.prover import Proof, Prover
+from dovetail_bridges.gdl.prover import Proof, Prover, deep
 from dovetail_bridges.gdl.relations import Fact, Relation
 from dovetail_bridges.gdl.rules import (
     GIVEN,
@@ -176,11 +176,12 @@ class Game:
         always = [("true", "init"), ("true", "next")]
         rules += [Rule(Literal((a, "?x")), (Literal((b, "?x")),)) for a, b in always]
         rules.append(Rule(Literal(("does", "?r", "?m")), (Literal(("legal", "?r", "?m")),)))
-        program = Program(rules, MOST_TRIED)
         facts: Facts = {}
         try:
-            program.run(facts, range(len(program.groups)))
-        except TooLarge:
+            with deep:
+                program = Program(rules, MOST_TRIED)
+                program.run(facts, range(len(program.groups)))
+        except (TooLarge, RecursionError):
             return None
         return facts
 

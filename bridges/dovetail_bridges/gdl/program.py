@@ -40,6 +40,7 @@ class Program:
     def __init__(self, rules: Sequence[Rule], steps: int | None = None) -> None:
         self._looks: dict[Shape, Look] = {}
         self._left = Budget(steps)
+        self._left.begin()
         self.groups: list[frozenset[str]] = []
         self._plans: list[tuple[list[_Plan], list[_Plan]]] = []
         heads: dict[str, list[Rule]] = {}
@@ -154,6 +155,7 @@ class _Plan(Slots):
         if new is not None:
             makers.append(self._join(waiting.pop(new), _NEW))
         while waiting:
+            left.look()
             literal = self._next(waiting)
             waiting.remove(literal)
             makers.append(self._test(literal) if literal.negated else self._join(literal))

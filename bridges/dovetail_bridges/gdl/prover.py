@@ -271,6 +271,7 @@ class _Clause(Slots):
         makers: list[Maker] = []
         waiting = list(rule.body)
         while waiting:
+            prover.budget.look()  # the order of very long rules takes long
             literal = min(waiting, key=self._cost)
             waiting.remove(literal)
             makers.append(self._condition(literal))

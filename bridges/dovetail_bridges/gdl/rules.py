@@ -23,6 +23,8 @@ GIVEN = {"true", "does"}
 """Relations given by a state and a joint move, which rules only read."""
 MOST_ALTERNATIVES = 1000
 """Maximum rules that the ``or`` of one rule can expand to."""
+MOST_EXPANDED = 100_000
+"""Maximum rules that the ``or`` of all rules can add."""
 
 
 class BadRules(DovetailError):
@@ -70,7 +72,12 @@ def read(text: str) -> list[Rule]:
         NotKIF: the text is not KIF.
         BadRules: a rule has the wrong form or is unsafe.
     """
-    rules = [rule for term in parse(text) for rule in _rules(term)]
+    terms = parse(text)
+    rules: list[Rule] = []
+    for term in terms:
+        rules += _rules(term)
+        if len(rules) > len(terms) + MOST_EXPANDED:
+            raise BadRules(f"the rules with `or` have more than {MOST_EXPANDED:,} alternatives")
     if not any(rule.head.relation == "role" for rule in rules):
         raise BadRules("the rules name no role; a game needs (role NAME) at least once")
     _check_arities(rules)
@@ -84,13 +91,17 @@ def _rules(term: Term) -> Iterator[Rule]:
         if len(term) < 2:
             raise BadRules("(<=) has no head; write (<= HEAD CONDITION...)")
         head = _atom(term[1], term)
-        bodies = itertools.product(*(list(_alternatives(each, term)) for each in term[2:]))
-        for count, body in enumerate(bodies):
-            if count == MOST_ALTERNATIVES:
-                raise BadRules(f"more than {MOST_ALTERNATIVES} alternatives in {show(term):.80}")
-            yield Rule(head, tuple(literal for part in body for literal in part))
+        for body in _few(("and", *term[2:]), term):
+            yield Rule(head, body)
     else:
         yield Rule(_atom(term, term))
+
+
+def _few(term: Term, whole: Term) -> list[tuple[Literal, ...]]:
+    found = list(itertools.islice(_alternatives(term, whole), MOST_ALTERNATIVES + 1))
+    if len(found) > MOST_ALTERNATIVES:
+        raise BadRules(f"more than {MOST_ALTERNATIVES} alternatives in {show(whole):.80}")
+    return found
 
 
 def _alternatives(term: Term, whole: Term) -> Iterator[tuple[Literal, ...]]:
@@ -101,8 +112,7 @@ def _alternatives(term: Term, whole: Term) -> Iterator[tuple[Literal, ...]]:
                 yield from _alternatives(part, whole)
             return
         if term[0] == "and":
-            parts = [list(_alternatives(part, whole)) for part in term[1:]]
-            for choice in itertools.islice(itertools.product(*parts), MOST_ALTERNATIVES + 1):
+            for choice in itertools.product(*(_few(part, whole) for part in term[1:])):
                 yield tuple(literal for part in choice for literal in part)
             return
         if term[0] == "not":
