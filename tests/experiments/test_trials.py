@@ -203,7 +203,7 @@ def test_values_of_a_sweep_are_shown_as_they_are(
     done = SweepResult(plan, tmp_path, "sqlite:///x", [1], found)
     show(done, trials._All(plan, tmp_path, "sqlite:///x", False, 1, HERE)._console)
     for text in (capsys.readouterr().out, (tmp_path / "summary.txt").read_text()):
-        for each in (*variants, "[one] in eval"):
+        for each in (*variants, "[one] (eval)"):
             assert each in text
 
 
