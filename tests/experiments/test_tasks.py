@@ -96,8 +96,8 @@ def test_over_tasks_in_every_form(folder: Path, capsys: pytest.CaptureFixture[st
 
     commands.results(str(folder), compare=True)
     shown = capsys.readouterr().out
-    assert "one in eval of narrow" in shown
-    assert "one in eval, over 2 tasks" in shown
+    assert "one (eval of narrow)" in shown
+    assert "one (eval), over 2 tasks" in shown
     commands.results(str(folder), compare=True, form="json")
     found = json.loads(capsys.readouterr().out)
     assert [each["tasks"] for each in found].count(four["tasks"]) == 2

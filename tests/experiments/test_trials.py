@@ -158,7 +158,7 @@ def test_a_search_by_optuna_is_played_and_resumed(
     assert values == {"4", "8"}
 
     top = max(whole.series, key=lambda each: sum(each.final))
-    best = f"best of 2 sets for one in eval: {top.variant} "
+    best = f"best of 2 sets for one (eval): {top.variant} "
     assert best in (whole.folder / "summary.txt").read_text()
     assert best in (whole.folder / "report.html").read_text()
 
