@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -335,6 +336,7 @@ def deaf(there: socket.socket, wire: zmtp.Wire) -> None:
     """Send what must be answered, and read none of it."""
     while True:
         there.sendall(b"".join(wire.parts([b"\xc1" * 20] * 1000)))
+        time.sleep(0.002)  # as a network would; libzmq takes in gigabytes a second over loopback
 
 
 def forging(there: socket.socket, wire: zmtp.Wire) -> None:
