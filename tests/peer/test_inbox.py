@@ -101,3 +101,15 @@ def test_a_broker_that_settles_nothing_does_not_fill_the_memory(
     inbox.settle(6)
     inbox.answer(6, m.Saved(6, b"1234567890"), [])
     assert taken(inbox, 6)[1] == [m.Saved(6, b"1234567890")]
+
+
+def test_only_answers_that_are_kept_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inbox_module, "MOST", 1)
+    monkeypatch.setattr(inbox_module, "BYTES", 10)
+    inbox = Inbox()
+    taken(inbox, 1, 2, 3)
+    inbox.answer(1, m.Reply(1), [])
+    inbox.answer(2, m.Saved(2, b"123456"), [])  # too many
+    inbox.settle(2)
+    inbox.answer(3, m.Saved(3, b"123456"), [])
+    assert taken(inbox, 3)[1] == [m.Saved(3, b"123456")]

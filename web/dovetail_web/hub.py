@@ -22,7 +22,7 @@ from typing import Any, cast
 import msgspec
 
 from dovetail.client.client import Experiment as Client
-from dovetail.client.client import numbered
+from dovetail.client.replies import numbered
 from dovetail.peer.link import START
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from dovetail.client.client import Experiment as Client
-from dovetail.client.client import numbered
+from dovetail.client.replies import numbered
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, Refused
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from dovetail.client.client import Experiment, RunHandle, numbered
+from dovetail.client.client import Experiment, RunHandle
+from dovetail.client.replies import numbered
 from dovetail.peer.plugins import offered_name
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError

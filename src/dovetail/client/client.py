@@ -16,13 +16,14 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import msgspec
 from msgspec import structs
 
 from dovetail.client.instance import AgentHandle
 from dovetail.client.progress_line import Ticker
+from dovetail.client.replies import CatalogueBody, body_of, numbered
 from dovetail.client.results import ClockPart, Results, unplayed
 from dovetail.client.run_options import RunOptions
 from dovetail.peer import options, plugins
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from dovetail.client.sitting import Opponent, Sitting
 
 _log = logging.getLogger("dovetail")
-T = TypeVar("T")
 
 NAP = 0.002
 """Seconds that an asynchronous iterator sleeps between polls."""
@@ -266,7 +266,7 @@ class RunHandle:
         """Return the turn in the body of a reply to ``start`` or ``step``."""
         if isinstance(body, m.WatchedTurn):
             return body
-        return _read("turn", body, m.WatchedTurn, strict=False)
+        return body_of("turn", body, m.WatchedTurn, strict=False)
 
     def _turn(self, command: m.RunCommand) -> m.WatchedTurn:
         return self.turn(self._experiment.request(command))
@@ -362,7 +362,7 @@ class Experiment(Closing):
 
     def _catalogue(self, start: int) -> dict[str, Any]:
         body: dict[str, Any] = self.request(m.Catalogue(0, start))
-        _read("catalogue", body, _Catalogue)
+        body_of("catalogue", body, CatalogueBody)
         return body
 
     def expect(
@@ -820,67 +820,6 @@ def _explained(
         hint = meant(name, known)
         return Refused(error.code, f"{before}{hint}" if hint else text)
     return error
-
-
-class _Peer(TypedDict):
-    name: str
-    role: str
-    state: str
-    software: str
-
-
-class _Offer(m.Offer, kw_only=True):
-    peer: str
-
-
-class _Instance(TypedDict):
-    instance: int
-    agent: str
-    peer: str
-    busy: Any
-
-
-class _Run(TypedDict):
-    run: int
-    environment: str
-    agents: list[Any]
-    state: str
-    finished: int
-    playing: Any
-    episodes: int
-
-
-class _Catalogue(TypedDict):
-    """The parts of a catalogue that programs rely on (S7.12)."""
-
-    peers: list[_Peer]
-    environments: list[_Offer]
-    agents: list[_Offer]
-    instances: list[_Instance]
-    runs: list[_Run]
-    kept: list[str]
-    counters: dict[str, int]
-    more: NotRequired[int]
-
-
-def _read(what: str, body: Any, kind: type[T], *, strict: bool = True) -> T:
-    """Return the body of a reply as what it must be."""
-    try:
-        return msgspec.convert(body, kind, strict=strict)
-    except msgspec.ValidationError as error:
-        raise DovetailError(f"the broker's {what} cannot be read: {error}") from None
-
-
-def numbered(body: Any, name: str) -> int:
-    """Return the number that a reply gives what was asked for, an ``instance`` or a ``run``.
-
-    Raises:
-        DovetailError: there is none.
-    """
-    found = body.get(name) if isinstance(body, dict) else None
-    if type(found) is not int:
-        raise DovetailError(f"the broker's reply has no {name!r}")
-    return found
 
 
 class _Clocked(msgspec.Struct):

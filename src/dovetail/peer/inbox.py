@@ -16,7 +16,7 @@ MOST, BYTES = 1 << 16, 1 << 28
 class Inbox:
     """Distinguishes new frames from repeated ones."""
 
-    __slots__ = ("_answers", "_sizes", "keeping", "seen")
+    __slots__ = ("_answers", "keeping", "seen")
 
     def __init__(self) -> None:
         self.seen = 0
@@ -24,14 +24,12 @@ class Inbox:
         self.keeping = True
         """True if the broker may resend frames, so that answers must be kept."""
         self._answers: dict[int, m.Message] = {}
-        self._sizes: dict[int, int] = {}
 
     def begin(self, welcome: m.Welcome) -> None:
         """Start a new session, unless the old one continues."""
         if not welcome.resumed:
             self.seen = 0
             self._answers.clear()
-            self._sizes.clear()
         self.keeping = welcome.heartbeat > 0
 
     def take(self, seq: int, out: list[m.Message]) -> bool:
@@ -50,11 +48,8 @@ class Inbox:
     def answer(self, seq: int, answer: m.Message, out: list[m.Message]) -> None:
         out.append(answer)
         if self.keeping:
-            value = getattr(answer, "state", getattr(answer, "body", None))
-            size = len(value) if isinstance(value, bytes | str) else 0
-            if not size or sum(self._sizes.values()) + size <= BYTES:
-                if size:
-                    self._sizes[seq] = size
+            size = _size(answer)
+            if not size or sum(map(_size, self._answers.values())) + size <= BYTES:
                 self.keep(seq, answer)
 
     def keep(self, seq: int, answer: m.Message, before: int = 0) -> None:
@@ -68,7 +63,6 @@ class Inbox:
         """Forget all answers up to a number; the broker has confirmed them."""
         for seq in [seq for seq in self._answers if seq <= settled]:
             del self._answers[seq]
-            self._sizes.pop(seq, None)
 
     def failed(self, answer: m.Message, text: str) -> m.Error:
         """Return the error that replaces an unsendable answer, and keep it instead."""
@@ -78,3 +72,9 @@ class Inbox:
         if seq is not None:
             self._answers[seq] = error
         return error
+
+
+def _size(answer: m.Message) -> int:
+    """Return the bytes of an answer's state, text or binary."""
+    value = getattr(answer, "state", getattr(answer, "body", None))
+    return len(value) if isinstance(value, bytes | str) else 0
