@@ -14,6 +14,7 @@ import pyspiel
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.bridges import bottom_up
 
 from dovetail import DovetailError, InProcess
 from dovetail.client.client import RunHandle
@@ -23,7 +24,7 @@ from dovetail.protocol.spaces import Discrete, Text
 from dovetail.testing import check_environment
 from dovetail_agents.general.search.agents import MCTSAgent
 from dovetail_agents.general.td import TD
-from dovetail_bridges.gdl import budget, kif, program
+from dovetail_bridges.gdl import budget, kif
 from dovetail_bridges.gdl import rules as rules_module
 from dovetail_bridges.gdl.environment import GDL, board, bundled, rules_of
 from dovetail_bridges.gdl.game import Game, State
@@ -288,8 +289,8 @@ def test_both_evaluations_find_the_same(facts: list[Any], rules: list[Any], name
     for number in range(names):
         x, y, z = (f"{each}{number}" for each in "xyz")
         read = rules_module.read(re.sub("([xyz])", rf"\g<1>{number}", f"(role a) {text}"))
-        bottom = program.Program(read)
-        found: program.Facts = {}
+        bottom = bottom_up.Program(read)
+        found: bottom_up.Facts = {}
         bottom.run(found, range(len(bottom.groups)))
         prover = Prover(read, {})
         for name in ("p", "q", "r"):

@@ -9,10 +9,10 @@ from typing import Any
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.gdl.budget import TooLarge
 from dovetail_bridges.gdl.kif import Term, order, show
-from dovetail_bridges.gdl.program import Facts, Program
-from dovetail_bridges.gdl.prover import Proof, Prover, deep
+from dovetail_bridges.gdl.prover import Proof, Prover
 from dovetail_bridges.gdl.relations import Fact, Relation
 from dovetail_bridges.gdl.rules import (
+    ARITY,
     GIVEN,
     BadRules,
     Literal,
@@ -27,8 +27,8 @@ RANDOM = "random"
 """The role of chance."""
 MOST_LISTED = 1 << 16
 """Maximum moves, or facts of a state, that are listed."""
-MOST_TRIED = 150_000
-"""Maximum conditions tried to find the possible moves and facts."""
+MOST_TRIED = 750_000
+"""Maximum conditions tried to find the possible moves or facts."""
 
 
 class NoSuchMove(DovetailError):
@@ -51,6 +51,7 @@ class Game:
         self._text = text
         self._rules = read(text)
         defined = {rule.head.relation for rule in self._rules}
+        self._arity = ARITY | {e.head.relation: len(e.head.atom) - 1 for e in self._rules}
         for name in ("legal", "next", "terminal", "goal"):
             if name not in defined:
                 raise BadRules(f"the rules define no `{name}`; every game needs it")
@@ -94,9 +95,11 @@ class Game:
         Raises:
             TooLarge: they take too long to work out.
         """
-        arity = next((len(e.head.atom) for e in self._rules if e.head.relation == name), 1) - 1
-        proof = Proof(self.prover, {}, (self.prover.fixed, {}, {}))
-        return set(self.prover.ask(proof, name, *[None] * arity))
+        return self._all(self.prover, name)
+
+    def _all(self, prover: Prover, name: str) -> set[Fact]:
+        proof = Proof(prover, {}, (prover.fixed, {}, {}))
+        return set(prover.ask(proof, name, *[None] * self._arity.get(name, 0)))
 
     def start(self) -> State:
         """Return the initial state."""
@@ -142,20 +145,18 @@ class Game:
     def _listed(self, by: str, otherwise: str) -> set[Fact] | None:
         """Return a relation's facts, or else another's possible facts; None if too many."""
         try:
-            listed = self.facts(by) if by in self._levels else None
+            prover = self.prover if by in self._levels else self._possible
+            listed = self._all(prover, by if by in self._levels else otherwise)
         except TooLarge:
             return None
-        if listed is None:
-            possible = self._possible
-            listed = None if possible is None else possible[otherwise].facts
-        return None if listed is None or len(listed) > MOST_LISTED else listed
+        return None if len(listed) > MOST_LISTED else listed
 
     @cached_property
-    def _possible(self) -> Facts | None:
-        """The relations as if every fact and move, once possible, remained so.
+    def _possible(self) -> Prover:
+        """The rules as if every fact and move, once possible, remained so.
 
         Negated conditions are dropped unless they are constant, so that nothing possible is
-        missing. None if that takes more than ``MOST_TRIED`` conditions.
+        missing.
         """
         graph = needs(self._rules)
         needed = reachable(graph, "init", "legal", "next", "sees")
@@ -176,14 +177,7 @@ class Game:
         always = [("true", "init"), ("true", "next")]
         rules += [Rule(Literal((a, "?x")), (Literal((b, "?x")),)) for a, b in always]
         rules.append(Rule(Literal(("does", "?r", "?m")), (Literal(("legal", "?r", "?m")),)))
-        facts: Facts = {}
-        try:
-            with deep:
-                program = Program(rules, MOST_TRIED)
-                program.run(facts, range(len(program.groups)))
-        except (TooLarge, RecursionError):
-            return None
-        return facts
+        return Prover(rules, {}, MOST_TRIED)
 
 
 class State:

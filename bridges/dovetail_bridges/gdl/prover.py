@@ -120,11 +120,14 @@ class Prover:
         rules: the rules from ``rules.read``.
         levels: 1 for a relation that depends on the state, 2 for one that depends on the joint
             move, 0 for others.
+        steps: the maximum conditions tried for a question; ``budget.MOST_STEPS`` if None.
     """
 
-    def __init__(self, rules: Iterable[Rule], levels: Mapping[str, int]) -> None:
+    def __init__(
+        self, rules: Iterable[Rule], levels: Mapping[str, int], steps: int | None = None
+    ) -> None:
         self.levels = levels
-        self.budget = Budget()
+        self.budget = Budget(steps)
         self.facts: dict[str, Relation] = {}
         """The facts of the description, by relation."""
         self.rules: dict[str, list[Rule]] = {}
@@ -386,7 +389,7 @@ class _Clause(Slots):
     def _condition(self, literal: Literal) -> Maker:
         if literal.relation == "distinct":
             return self._distinct(*literal.atom[1:])
-        stored = literal.relation in ("true", "does") or literal.relation not in self._prover.rules
+        stored = literal.relation not in self._prover.rules
         if literal.negated:
             return self._absent(literal) if stored else self._refuted(literal)
         return self._stored(literal) if stored else self._called(literal)

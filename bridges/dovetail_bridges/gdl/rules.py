@@ -165,22 +165,6 @@ def _check_safe(rule: Rule) -> None:
             )
 
 
-def levels(rules: Sequence[Rule]) -> list[set[str]]:
-    """Return the groups of mutually dependent relations, the lowest first.
-
-    Raises:
-        BadRules: a relation depends on its own negation.
-    """
-    groups = components(needs(rules))
-    number = {name: at for at, group in enumerate(groups) for name in group}
-    for rule in rules:
-        head = rule.head.relation
-        for each in rule.body:
-            if each.negated and number.get(each.relation) == number[head]:
-                raise BadRules(f"`{head}` depends on its own negation, by `{each.relation}`")
-    return groups
-
-
 def needs(rules: Iterable[Rule]) -> dict[str, set[str]]:
     """Return the relations in the conditions of each; `distinct` is none."""
     found: dict[str, set[str]] = {}

@@ -1,4 +1,5 @@
-"""Bottom-up evaluation of rules, group by group of mutually dependent relations.
+"""Bottom-up evaluation of rules, the oracle of ``gdl.prover``, group by group of mutually dependent
+relations.
 
 Each rule becomes nested closures, one per condition: an index lookup or a test.  Recursive groups
 are repeated with new facts only (semi-naive evaluation, as in Abiteboul, Hull and Vianu,
@@ -13,7 +14,7 @@ from typing import Any
 
 from dovetail_bridges.gdl.budget import Budget, TooLarge
 from dovetail_bridges.gdl.relations import Fact, Look, Place, Relation, Shape, Slots, Values
-from dovetail_bridges.gdl.rules import Literal, Rule, levels
+from dovetail_bridges.gdl.rules import BadRules, Literal, Rule, components, needs
 
 Facts = dict[str, Relation]
 Emit = Callable[[Fact], Any]
@@ -265,3 +266,19 @@ def _joining(
         return step
 
     return exists if not slots else single if len(slots) == 1 else several
+
+
+def levels(rules: Sequence[Rule]) -> list[set[str]]:
+    """Return the groups of mutually dependent relations, the lowest first.
+
+    Raises:
+        BadRules: a relation depends on its own negation.
+    """
+    groups = components(needs(rules))
+    number = {name: at for at, group in enumerate(groups) for name in group}
+    for rule in rules:
+        head = rule.head.relation
+        for each in rule.body:
+            if each.negated and number.get(each.relation) == number[head]:
+                raise BadRules(f"`{head}` depends on its own negation, by `{each.relation}`")
+    return groups
