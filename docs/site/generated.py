@@ -18,6 +18,7 @@ from dovetail.client.results import ClockPart
 from dovetail.protocol.messages import GameRules
 from dovetail_experiments.arena import description as arena
 from dovetail_experiments.files import file, sweep
+from dovetail_experiments.statistics.sprt import Sprt
 
 NONE = kinds.NoneType()
 LINKS = {
@@ -86,7 +87,7 @@ EXPERIMENT: dict[str, type[Struct]] = {
     "`[[tournaments]]`": file.Tournament,
     RULES: file.PartRules,
     "`clock`": ClockPart,
-    "`sprt`": file.SprtPart,
+    "`sprt`": Sprt,
     "`[sweep]`": sweep.SweepPart,
     "`[sweep.tasks.NAME]`": sweep.TaskPart,
     "A range of values": sweep.ValueRange,

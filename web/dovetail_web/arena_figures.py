@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from dovetail_experiments.arena.games import FORFEITED
-from dovetail_experiments.arena.rows import FinishedUnit
 from dovetail_experiments.arena.standings import LadderTable, StandingsRow
 from dovetail_experiments.arena.store import LadderPlayer
+from dovetail_experiments.arena.units import FinishedUnit
 from dovetail_experiments.reports.sheets import ended
 
 COLUMN = 240

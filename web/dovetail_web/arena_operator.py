@@ -16,8 +16,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.arena import archive
-from dovetail_experiments.arena.entrants import State
-from dovetail_experiments.arena.presence import Presence
+from dovetail_experiments.arena.entrants import Presence, State
 from dovetail_experiments.arena.standings import StandingsRow
 from dovetail_experiments.arena.store import LadderPlayer
 from dovetail_web.arena_site import LINES, ArenaSite, capital, date

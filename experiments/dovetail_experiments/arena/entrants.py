@@ -1,11 +1,12 @@
-"""The entrants of an arena, their credentials, and the log of events."""
+"""The entrants of an arena, their credentials and presence, and the log of events."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import sqlalchemy as sa
@@ -16,6 +17,10 @@ from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.tables import ArenaTables, add_line
 
 State = Literal["active", "paused", "banned"]
+BEAT = 5.0
+"""Seconds between updates of the agents' presence."""
+SILENT = 3 * BEAT
+"""Seconds without an update after which the arena is taken to have ended."""
 
 
 class LogLine(NamedTuple):
@@ -31,24 +36,48 @@ class LogLine(NamedTuple):
     it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """The presence of an agent."""
+
+    online: bool = False
+    playing: bool = False
+    seen: float | None = None
+    """Time last seen, in seconds since 1970, UTC; None if never."""
+    address: str = ""
+    """Address of the machine it last connected from; empty if unknown."""
+
+    @property
+    def state(self) -> str:
+        """``playing``, ``online`` or ``away``."""
+        return "playing" if self.playing else "online" if self.online else "away"
+
+    def away(self, now: float) -> str:
+        """Return how long it has been away, as text; empty if it is online or was never seen."""
+        if self.online or self.seen is None:
+            return ""
+        seconds = max(0, int(now - self.seen))
+        for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+            if seconds >= size:
+                return f"{seconds // size} {unit}"
+        return f"{seconds} s"
+
+
 class Entrants(ArenaTables):
-    """The entrants and the log in an arena's database."""
+    """The entrants, the presence of agents and the log in an arena's database."""
 
     def invite(self, name: str) -> str:
         """Return a new access token for an entrant; it replaces an earlier token or key."""
         token = secrets.token_hex(24)
-        self._admit(name, _hash(token))
+        self.admit(name, _hash(token))
         return token
 
-    def admit(self, name: str, public: str) -> None:
-        """Admit an entrant with a public key; it replaces an earlier key or token.
+    def admit(self, name: str, shown: str) -> None:
+        """Admit an entrant with a public key or a token's hash, which replaces an earlier one.
 
         Raises:
             DovetailError: the key belongs to another entrant.
         """
-        self._admit(name, public)
-
-    def _admit(self, name: str, shown: str) -> None:
         e = s.entrants.c
         with self._writing() as connection:
             holder = connection.execute(sa.select(e.name).where(e.token == shown)).scalar()
@@ -67,41 +96,35 @@ class Entrants(ArenaTables):
         query = sa.select(s.entrants.c.name).where(
             s.entrants.c.token == _hash(given), s.entrants.c.state != "banned"
         )
-        with self._reader.begin() as connection:
-            found: str | None = connection.execute(query).scalar()
-            return found
+        found: str | None = self._value(query)
+        return found
 
     def shown(self, name: str) -> str | None:
         """Return the hash of an entrant's access token, or its public key; None if it is banned."""
         e = s.entrants.c
         query = sa.select(e.token).where(e.name == name, e.state != "banned")
-        with self._reader.begin() as connection:
-            found: str | None = connection.execute(query).scalar()
-            return found
+        found: str | None = self._value(query)
+        return found
 
     def keys(self) -> dict[str, tuple[str, bool]]:
         """Return each entrant's public key and whether it may connect, by name."""
         e = s.entrants.c
-        with self._reader.begin() as connection:
-            rows = connection.execute(sa.select(e.name, e.token, e.state).order_by(e.name))
-            return {
-                row.name: (row.token, row.state != "banned")
-                for row in rows
-                if len(row.token) == keys.LENGTH
-            }
+        return {
+            row.name: (row.token, row.state != "banned")
+            for row in self._rows(sa.select(e.name, e.token, e.state).order_by(e.name))
+            if len(row.token) == keys.LENGTH
+        }
 
     def tokens(self) -> dict[str, str]:
         """Return the entrant for each valid access token, by the token's hash."""
         e = s.entrants.c
-        with self._reader.begin() as connection:
-            rows = connection.execute(sa.select(e.name, e.token).where(e.state != "banned"))
-            return {row.token: row.name for row in rows if len(row.token) != keys.LENGTH}
+        rows = self._rows(sa.select(e.name, e.token).where(e.state != "banned"))
+        return {row.token: row.name for row in rows if len(row.token) != keys.LENGTH}
 
     def entrants(self) -> dict[str, State]:
         """Return the state of each entrant, by name."""
-        with self._reader.begin() as connection:
-            rows = connection.execute(sa.select(s.entrants).order_by(s.entrants.c.name))
-            return {row.name: row.state for row in rows}
+        rows = self._rows(sa.select(s.entrants).order_by(s.entrants.c.name))
+        return {row.name: row.state for row in rows}
 
     def mark(self, who: str, state: State, why: str) -> None:
         """Pause, ban or resume an entrant, or one program (``ENTRANT/PROGRAM``), in all ladders.
@@ -149,12 +172,52 @@ class Entrants(ArenaTables):
         query = sa.select(s.log).order_by(s.log.c.id.desc()).limit(last)
         if about is not None:
             query = query.where(s.log.c.about.in_(about))
-        with self._reader.begin() as connection:
-            rows = [
-                LogLine(r.at, r.what, r.about, r.text, r.by or "")
-                for r in connection.execute(query)
-            ]
-        return rows[::-1]
+        rows = self._rows(query)[::-1]
+        return [LogLine(r.at, r.what, r.about, r.text, r.by or "") for r in rows]
+
+    def present(self, now: Mapping[int, str], before: Mapping[int, str]) -> None:
+        """Record the players now online and those online before, each mapped to its address."""
+        p, at = s.players.c, time.time()
+        with self._writing() as connection:
+            gone, here = [*(before.keys() - now.keys())], [*now]
+            if gone:
+                connection.execute(
+                    sa.update(s.players).where(p.id.in_(gone)).values(since=None, seen=at)
+                )
+            if here:
+                connection.execute(sa.update(s.players).where(p.id.in_(here)).values(seen=at))
+            for each in here:
+                if before.get(each) != now[each]:
+                    connection.execute(
+                        sa.update(s.players)
+                        .where(p.id == each)
+                        .values(since=at, address=now[each] or None)
+                    )
+
+    def absent(self) -> None:
+        """Record that no agent is online, when the arena starts or ends."""
+        with self._writing() as connection:
+            connection.execute(sa.update(s.players).values(since=None))
+
+    def presence(self, ladder: str | None = None) -> dict[int, Presence]:
+        """Return the presence of the players of a ladder, or of all, by player number."""
+        p, u, now = s.players.c, s.units.c, time.time()
+        query = sa.select(p.id, p.since, p.seen, p.address)
+        if ladder is not None:
+            query = query.where(p.ladder == ladder)
+        begun = (
+            sa.select(s.places.c.player)
+            .join(s.units, s.places.c.unit == u.id)
+            .where(u.played.is_(None), u.dropped.is_(None), u.tries > 0)
+        )
+        playing = {row.player for row in self._rows(begun)}
+        found = {}
+        for row in self._rows(query):
+            online = row.since is not None and now - (row.seen or 0.0) < SILENT
+            found[row.id] = Presence(
+                online, online and row.id in playing, row.seen, row.address or ""
+            )
+        return found
 
 
 def _hash(token: str) -> str:

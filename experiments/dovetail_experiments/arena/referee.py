@@ -19,13 +19,12 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seats import seated
 from dovetail.protocol.seeds import derive
-from dovetail_experiments.arena.calendar import keep
 from dovetail_experiments.arena.description import NAME, Arena, Ladder
+from dovetail_experiments.arena.entrants import BEAT
 from dovetail_experiments.arena.games import ArenaGame, forfeited, game
 from dovetail_experiments.arena.pairing import Candidate, choose
-from dovetail_experiments.arena.presence import BEAT
-from dovetail_experiments.arena.rows import ArenaUnit
-from dovetail_experiments.arena.store import ArenaStore, LadderPlayer
+from dovetail_experiments.arena.store import ArenaStore, LadderPlayer, Season
+from dovetail_experiments.arena.units import ArenaUnit
 
 log = logging.getLogger("dovetail")
 
@@ -61,6 +60,30 @@ def entrant(peer: Mapping[str, Any]) -> str:
 def baseline(ladder: Ladder, name: str) -> str:
     """Return the name under which a baseline connects; no entrant can have it."""
     return f"baseline:{ladder.name}/{name}"
+
+
+def keep(store: ArenaStore, arena: Arena, now: datetime) -> Season:
+    """Start the season or the final that is due, if any; return the current season.
+
+    Each planned season starts once; an operator may start others before or after it.
+    """
+    season = store.season()
+    due = [each for each in arena.seasons if each.begins.astimezone() <= now]
+    if not due:
+        return season
+    plan = due[-1]
+    if plan.name != season.name:
+        if plan.name in {each.name for each in store.seasons()}:
+            return season
+        return store.season(plan.name)
+    if plan.final is None or plan.final.astimezone() > now or season.final or season.ended:
+        return season
+    try:
+        store.final(arena.seed, arena.sizes, plan.rounds)
+    except DovetailError as error:
+        log.warning("season %s has no final: %s", season.name, error)
+        store.end(season, str(error))
+    return store.season()
 
 
 @dataclass(slots=True)

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from dovetail.peer import provenance
 from dovetail_experiments.arena.description import Ladder
-from dovetail_experiments.arena.rows import FinishedUnit
 from dovetail_experiments.arena.store import ArenaStore, LadderPlayer
+from dovetail_experiments.arena.units import FinishedUnit
 from dovetail_experiments.statistics.estimates import Estimate, without_interval
 from dovetail_experiments.statistics.ranked import Ranking, ranked
 from dovetail_experiments.statistics.ratings import PRIOR, ratings

@@ -21,11 +21,9 @@ from dovetail.protocol.seeds import derive
 from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.entrants import Entrants, State
 from dovetail_experiments.arena.pairing import round_robin
-from dovetail_experiments.arena.presence import Presences
-from dovetail_experiments.arena.requests import GameRequests
 from dovetail_experiments.arena.submissions import Submissions
 from dovetail_experiments.arena.tables import add_line, named
-from dovetail_experiments.arena.units import add_unit
+from dovetail_experiments.arena.units import ArenaUnits, add_unit
 from dovetail_experiments.records import database
 
 FILE = "arena.db"
@@ -64,7 +62,7 @@ class Season:
     """Start of its final, if it has begun."""
 
 
-class ArenaStore(Entrants, Presences, GameRequests, Submissions, Closing):
+class ArenaStore(Entrants, ArenaUnits, Submissions, Closing):
     """An arena's database.
 
     Args:
@@ -194,9 +192,8 @@ class ArenaStore(Entrants, Presences, GameRequests, Submissions, Closing):
 
     def seasons(self) -> list[Season]:
         """Return all seasons, oldest first."""
-        with self._reader.begin() as connection:
-            rows = connection.execute(sa.select(s.seasons).order_by(s.seasons.c.number))
-            return [Season(*row) for row in rows]
+        rows = self._rows(sa.select(s.seasons).order_by(s.seasons.c.number))
+        return [Season(*row) for row in rows]
 
     # -- players ----------------------------------------------------------------------------------
 
@@ -227,14 +224,13 @@ class ArenaStore(Entrants, Presences, GameRequests, Submissions, Closing):
         if ladder is not None:
             query = query.where(s.players.c.ladder == ladder)
         found = {}
-        with self._reader.begin() as connection:
-            for row in connection.execute(query.order_by(s.players.c.id)):
-                worse = row.entrant_state in ("paused", "banned") and row.state != "banned"
-                state, why = (row.entrant_state, row.entrant_why) if worse else (row.state, row.why)
-                faults = 0 if worse else row.faults
-                found[row.id] = LadderPlayer(
-                    row.id, row.ladder, row.entrant, row.program, state, why, faults
-                )
+        for row in self._rows(query.order_by(s.players.c.id)):
+            worse = row.entrant_state in ("paused", "banned") and row.state != "banned"
+            state, why = (row.entrant_state, row.entrant_why) if worse else (row.state, row.why)
+            faults = 0 if worse else row.faults
+            found[row.id] = LadderPlayer(
+                row.id, row.ladder, row.entrant, row.program, state, why, faults
+            )
         return found
 
 

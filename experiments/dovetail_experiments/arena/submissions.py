@@ -217,8 +217,7 @@ class Submissions(ArenaTables):
             query = query.where(t.entrant == entrant)
         if states is not None:
             query = query.where(t.state.in_(states))
-        with self._reader.begin() as connection:
-            return [Submission(*row) for row in connection.execute(query)]
+        return [Submission(*row) for row in self._rows(query)]
 
     def decided(self, number: int, state: SubmissionState, why: str = "") -> None:
         """Record a new state for an open submission.

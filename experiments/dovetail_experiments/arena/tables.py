@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -55,6 +56,16 @@ class ArenaTables:
             return keyed(sealing.kept(path), seed)
         except OSError as error:
             raise DovetailError(f"cannot keep a secret in {path}: {error.strerror}") from None
+
+    def _rows(self, query: sa.Executable) -> Sequence[Any]:
+        """Return the rows that a query finds."""
+        with self._reader.begin() as connection:
+            return connection.execute(query).all()
+
+    def _value(self, query: sa.Executable) -> Any:
+        """Return the first value of the first row that a query finds; None if there is no row."""
+        with self._reader.begin() as connection:
+            return connection.execute(query).scalar()
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:

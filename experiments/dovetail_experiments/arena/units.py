@@ -1,27 +1,92 @@
-"""Units of an arena: planned, played and rated."""
+"""Units of an arena: planned, on request, played and rated."""
 
 from __future__ import annotations
 
+import json
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 
 from dovetail.peer import provenance
+from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
 from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.games import ArenaGame, worth
-from dovetail_experiments.arena.rows import (
-    ArenaUnit,
-    FinishedUnit,
-    Rating,
-    game_row,
-    ratings,
-    seat_rows,
-    units,
-)
 from dovetail_experiments.arena.tables import ArenaTables, add_line, named
 from dovetail_experiments.statistics.ranked import after
+
+WAITING = 10
+"""Maximum games on request that an entrant may have waiting."""
+Rating = tuple[float, float]
+"""OpenSkill's mu and sigma."""
+ALIKE = ("number", "seed", "episode", "reason", "blame", "turns", "digest", "message")
+"""Columns of the table ``games`` that are fields of ``ArenaGame``."""
+BY_SEAT = {
+    "place": "seating",
+    "score": "scores",
+    "return": "returns",
+    "decisions": "decisions",
+    "seconds": "seconds",
+}
+"""Field of ``ArenaGame`` with an entry for each seat, by column of the table ``seats``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaUnit:
+    """Games to play together."""
+
+    id: int
+    ladder: str
+    seed: int
+    players: list[int]
+    tries: int
+    asked: str = ""
+    """The entrant that requested it, which makes it unrated; empty if the arena paired it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedUnit:
+    """A unit that counts."""
+
+    id: int
+    order: int
+    finished: float
+    players: list[int]
+    points: list[float]
+    ratings: list[Rating]
+    games: list[ArenaGame]
+    software: str = ""
+    """Version of the arena that played it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GameRequest:
+    """A requested unit."""
+
+    unit: int
+    ladder: str
+    asked: str
+    """The entrant that requested it, or the operator."""
+    players: list[int]
+    tries: int
+    played: int | None
+    """Position in the order of finished units; None if not played."""
+    dropped: str
+    """Reason why it was dropped."""
+
+    @property
+    def state(self) -> str:
+        """One of ``waiting``, ``playing``, ``played`` and ``dropped``."""
+        if self.played is not None:
+            return "played"
+        if self.dropped:
+            return "dropped"
+        return "playing" if self.tries else "waiting"
 
 
 class ArenaUnits(ArenaTables):
@@ -43,13 +108,9 @@ class ArenaUnits(ArenaTables):
             .order_by(u.id, p.place)
         )
         found: dict[int, ArenaUnit] = {}
-        with self._reader.begin() as connection:
-            for row in connection.execute(query):
-                unit = found.setdefault(
-                    row.id,
-                    ArenaUnit(row.id, row.ladder, row.seed, [], row.tries, row.asked or ""),
-                )
-                unit.players.append(row.player)
+        for row in self._rows(query):
+            new = ArenaUnit(row.id, row.ladder, row.seed, [], row.tries, row.asked or "")
+            found.setdefault(row.id, new).players.append(row.player)
         return list(found.values())
 
     def begin(self, unit: ArenaUnit) -> int:
@@ -155,8 +216,7 @@ class ArenaUnits(ArenaTables):
             .where(u.season == season, u.asked.is_(None), u.played.is_not(None))
             .group_by(p.player)
         )
-        with self._reader.begin() as connection:
-            return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
+        return {row[0]: (row[1], row[2]) for row in self._rows(query)}
 
     def latest(self, season: int, ladder: str, *, practice: bool = False) -> int:
         """Return the position of the last unit, rated or (``practice``) requested; 0 if there is
@@ -165,8 +225,7 @@ class ArenaUnits(ArenaTables):
         query = sa.select(sa.func.max(u.played)).where(
             u.season == season, u.ladder == ladder, _asked(practice)
         )
-        with self._reader.begin() as connection:
-            return connection.execute(query).scalar() or 0
+        return self._value(query) or 0
 
     def played(
         self,
@@ -200,6 +259,167 @@ class ArenaUnits(ArenaTables):
             query = query.order_by(u.played.desc()).limit(last)
         with self._reader.begin() as connection:
             return units(connection, query)
+
+    # -- on request ------------------------------------------------------------------------------
+
+    def ask(self, season: int, ladder: str, seed: int, players: Sequence[int], by: str) -> int:
+        """Plan an unrated unit; return its number.
+
+        Args:
+            season: the season's number.
+            ladder: the ladder's name.
+            seed: the arena's seed.
+            players: the numbers of the players.
+            by: the entrant that requests it, or the operator.
+
+        Raises:
+            DovetailError: they are not players of the ladder, too many requests are waiting, or the
+                season's final has begun.
+        """
+        master, u, p = self.master(season, seed), s.units.c, s.players.c
+        if len(set(players)) != len(players):
+            raise DovetailError("an agent cannot play against itself; choose another")
+        with self._writing() as connection:
+            known = connection.execute(
+                sa.select(sa.func.count()).where(p.ladder == ladder, p.id.in_(players))
+            ).scalar_one()
+            over = connection.execute(
+                sa.select(sa.func.coalesce(s.seasons.c.final, s.seasons.c.ended)).where(
+                    s.seasons.c.number == season
+                )
+            ).scalar_one()
+            if over is not None:
+                raise DovetailError("the final has begun; ask again in the next season")
+            if known != len(players):
+                raise DovetailError(f"choose agents of the ladder {ladder}")
+            waiting = connection.execute(
+                sa.select(sa.func.count()).where(
+                    u.asked == by, u.played.is_(None), u.dropped.is_(None)
+                )
+            ).scalar_one()
+            if waiting >= WAITING:
+                raise DovetailError(
+                    f"{waiting} games that you asked for are waiting; withdraw one, or wait"
+                )
+            unit = add_unit(connection, season, ladder, master, players, by)
+            add_line(connection, "asked", by, f"{ladder}: unit {unit.id}")
+            return unit.id
+
+    def withdraw(self, unit: int, by: str | None) -> None:
+        """Withdraw a requested unit that has not started.
+
+        Args:
+            unit: the unit's number.
+            by: the entrant that requested it; None for any.
+
+        Raises:
+            DovetailError: there is no such unit, or it has started.
+        """
+        u = s.units.c
+        mine = u.asked.is_not(None) if by is None else u.asked == by
+        with self._writing() as connection:
+            found = connection.execute(
+                sa.update(s.units)
+                .where(u.id == unit, mine, u.tries == 0, u.played.is_(None), u.dropped.is_(None))
+                .values(dropped="it was withdrawn")
+            ).rowcount
+            if not found:
+                raise DovetailError("this game has begun, or is not one that you asked for")
+
+    def open(self) -> tuple[int, int]:
+        """Return the number of requested units still to play, and the newest one's number.
+
+        This is cheap.
+        """
+        u = s.units.c
+        query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.max(u.id), 0)).where(
+            u.asked.is_not(None), u.played.is_(None), u.dropped.is_(None)
+        )
+        [(count, newest)] = self._rows(query)
+        return count, newest
+
+    def requests(self, by: str | None = None, last: int = 20) -> list[GameRequest]:
+        """Return the latest requested units, of one entrant or of all, newest first."""
+        u = s.units.c
+        query = sa.select(s.units).where(u.asked.is_not(None)).order_by(u.id.desc()).limit(last)
+        if by is not None:
+            query = query.where(u.asked == by)
+        rows = self._rows(query)
+        players: dict[int, list[int]] = {row.id: [] for row in rows}
+        places = sa.select(s.places.c.unit, s.places.c.player).order_by(s.places.c.place)
+        for place in self._rows(places.where(s.places.c.unit.in_(players))):
+            players[place.unit].append(place.player)
+        return [
+            GameRequest(
+                row.id,
+                row.ladder,
+                row.asked,
+                players[row.id],
+                row.tries,
+                row.played,
+                row.dropped or "",
+            )
+            for row in rows
+        ]
+
+
+def units(connection: sa.Connection, which: sa.Select[Any]) -> list[FinishedUnit]:
+    """Return the units selected by a query, in the order in which they ended."""
+    u = s.units.c
+    found: dict[int, FinishedUnit] = {}
+    query = sa.select(s.units).where(u.id.in_(which)).order_by(u.played)
+    for row in connection.execute(query):
+        found[row.id] = FinishedUnit(row.id, row.played, row.finished, [], [], [], [], row.software)
+    wanted = sa.select(s.places).where(s.places.c.unit.in_(which)).order_by(s.places.c.place)
+    for row in connection.execute(wanted):
+        unit = found[row.unit]
+        unit.players.append(row.player)
+        unit.points.append(row.points)
+        unknown = row.mu is None
+        unit.ratings.append((math.nan, math.nan) if unknown else (row.mu, row.sigma))
+    seats: dict[tuple[int, int], list[Any]] = {}
+    taken = sa.select(s.seats).where(s.seats.c.unit.in_(which)).order_by(s.seats.c.seat)
+    for seat in connection.execute(taken).mappings():
+        seats.setdefault((seat["unit"], seat["number"]), []).append(seat)
+    games = sa.select(s.games).where(s.games.c.unit.in_(which)).order_by(s.games.c.number)
+    for game in connection.execute(games).mappings():
+        of = seats[game["unit"], game["number"]]
+        fields: dict[str, Any] = {name: game[name] for name in ALIKE}
+        fields |= {name: [each[column] for each in of] for column, name in BY_SEAT.items()}
+        found[game["unit"]].games.append(ArenaGame(opening=json.loads(game["opening"]), **fields))
+    return list(found.values())
+
+
+def ratings(connection: sa.Connection, season: int, players: Sequence[int]) -> dict[int, Rating]:
+    """Return the current ratings of those players that have one in a season."""
+    u, p = s.units.c, s.places.c
+    last = (
+        sa.select(p.player, sa.func.max(u.played).label("last"))
+        .join(s.units, p.unit == u.id)
+        .where(u.season == season, u.asked.is_(None), p.player.in_(players))
+        .group_by(p.player)
+        .subquery()
+    )
+    query = (
+        sa.select(p.player, p.mu, p.sigma)
+        .join(s.units, p.unit == u.id)
+        .join(last, (last.c.player == p.player) & (last.c.last == u.played))
+    )
+    rows = connection.execute(query)
+    return {row.player: (row.mu, row.sigma) for row in rows}
+
+
+def game_row(unit: int, game: ArenaGame) -> Mapping[str, Any]:
+    """Return a game's row."""
+    opening = msgspec.json.encode(game.opening, enc_hook=repr).decode()
+    return {"unit": unit, "opening": opening, **{name: getattr(game, name) for name in ALIKE}}
+
+
+def seat_rows(unit: int, game: ArenaGame) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of a game's seats."""
+    for seat in range(len(game.seating)):
+        row = {column: getattr(game, name)[seat] for column, name in BY_SEAT.items()}
+        yield {"unit": unit, "number": game.number, "seat": seat, **row}
 
 
 def add_unit(

@@ -81,29 +81,6 @@ Openings = LimitedNatural | str | list[list[Any]]
 """``auto``, a number of plies, a file, or lines; see ``PlayPart.openings``."""
 
 
-class SprtPart(Struct, frozen=True, forbid_unknown_fields=True):
-    """``sprt``: a test that ends a pairing early."""
-
-    elo0: float = 0.0
-    """Elo difference under the hypothesis that the first player is not better."""
-    elo1: float = 20.0
-    """Elo difference under the hypothesis that the first player is better."""
-    alpha: float = 0.05
-    """Probability of accepting ``elo1`` by mistake."""
-    beta: float = 0.05
-    """Probability of accepting ``elo0`` by mistake."""
-    model: Literal["normalised", "logistic"] = "normalised"
-    """Unit of Elo: normalised (within ±200) or logistic (within ±1000)."""
-
-    def __post_init__(self) -> None:
-        Sprt(self.elo0, self.elo1, self.alpha, self.beta, self.model)
-
-    @property
-    def test(self) -> Sprt:
-        """The test with these parameters."""
-        return Sprt(self.elo0, self.elo1, self.alpha, self.beta, self.model)
-
-
 class PartRules(
     PlayRules, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=False, kw_only=True
 ):
@@ -191,7 +168,7 @@ class Pairing(PlayPart, frozen=True, kw_only=True):
 
     tournament: str
     round_number: int = 0
-    sprt: SprtPart | None = None
+    sprt: Sprt | None = None
     best_of: LimitedPositive | None = None
     openings_seed: Seed = 0
     """Seed of the openings, which are the same for all pairings."""
@@ -220,7 +197,7 @@ class Tournament(PartRules, frozen=True, kw_only=True):
     """Number of rounds of a Swiss tournament; by default as many as a knockout has."""
     challengers: LimitedPositive = 1
     """In a gauntlet: the number of players, from the first, that meet all the others."""
-    sprt: SprtPart | None = None
+    sprt: Sprt | None = None
     """Test that ends a meeting early."""
     best_of: LimitedPositive | None = None
     """Number of games; a player with more than half of their points ends the meeting."""

@@ -431,7 +431,7 @@ def _test(played: StageResult) -> Test | None:
     part = played.stage.part
     if not isinstance(part, Pairing) or part.sprt is None:
         return None
-    test = part.sprt.test
+    test = part.sprt
     stopping = Stopping(test, draw=part.truncated == "draw")
     stopping.take(played.episodes)
     pairs = sum(stopping.cells)

@@ -547,11 +547,7 @@ def _stopping(stage: Stage) -> Stopping | None:
     part = stage.part
     if not isinstance(part, Pairing) or (part.sprt is None and part.best_of is None):
         return None
-    return Stopping(
-        None if part.sprt is None else part.sprt.test,
-        part.best_of,
-        draw=part.truncated == "draw",
-    )
+    return Stopping(part.sprt, part.best_of, draw=part.truncated == "draw")
 
 
 def _failed(episode: Episode) -> bool:

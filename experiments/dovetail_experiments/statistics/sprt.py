@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from dovetail_experiments.statistics.scores import C, expected
@@ -26,23 +26,22 @@ EMPTY = 0.001
 """Count of a cell without games, so that no likelihood is zero."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sprt:
-    """A test of ``elo0`` (H0) against ``elo1`` (H1).
+class Sprt(Struct, frozen=True, forbid_unknown_fields=True):
+    """``sprt``: a test of ``elo0`` (H0) against ``elo1`` (H1) that ends a pairing early."""
 
-    Raises:
-        ValueError: the bounds or the error rates are invalid.
-    """
-
-    elo0: float
-    elo1: float
+    elo0: float = 0.0
+    """Elo difference under the hypothesis that the first player is not better."""
+    elo1: float = 20.0
+    """Elo difference under the hypothesis that the first player is better."""
     alpha: float = 0.05
-    """Probability of accepting H1 if H0 is true."""
+    """Probability of accepting ``elo1`` by mistake."""
     beta: float = 0.05
-    """Probability of accepting H0 if H1 is true."""
+    """Probability of accepting ``elo0`` by mistake."""
     model: Model = "normalised"
+    """Unit of Elo: normalised (within ±200) or logistic (within ±1000)."""
 
     def __post_init__(self) -> None:
+        """Raise ValueError if the bounds or the error rates are invalid."""
         if not self.elo0 < self.elo1:
             raise ValueError(f"elo0 must be below elo1, not {self.elo0:g} and {self.elo1:g}")
         if not (self.alpha > 0 and self.beta > 0 and self.alpha + self.beta < 1):

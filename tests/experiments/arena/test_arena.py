@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from dovetail.protocol.journal import episodes
-from dovetail_experiments.arena.rows import FinishedUnit
 from dovetail_experiments.arena.store import FILE, ArenaStore
+from dovetail_experiments.arena.units import FinishedUnit
 from dovetail_experiments.statistics.ranked import ladder
 
 from .programs import Programs, port, until

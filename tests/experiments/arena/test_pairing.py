@@ -12,9 +12,9 @@ import pytest
 
 from dovetail_experiments.arena.games import ArenaGame, worth
 from dovetail_experiments.arena.pairing import Candidate, choose, round_robin
-from dovetail_experiments.arena.rows import FinishedUnit, Rating
 from dovetail_experiments.arena.standings import LadderTable, table
 from dovetail_experiments.arena.store import LadderPlayer
+from dovetail_experiments.arena.units import FinishedUnit, Rating
 from dovetail_experiments.statistics.ranked import after
 from dovetail_experiments.statistics.ratings import SCALE
 

@@ -17,10 +17,10 @@ from dovetail.peer import provenance
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
 from dovetail_experiments.arena import archive, presence, requests
-from dovetail_experiments.arena.calendar import keep
 from dovetail_experiments.arena.description import Ladder, check, read
 from dovetail_experiments.arena.games import ArenaGame, forfeited, game, worth
 from dovetail_experiments.arena.programs import Programs
+from dovetail_experiments.arena.referee import keep
 from dovetail_experiments.arena.standings import standings, table
 from dovetail_experiments.arena.store import FILE, ArenaStore
 from dovetail_experiments.commands import arena as cli
