@@ -218,7 +218,7 @@ def test_the_first_minute(page: Any, url: str) -> None:
     page.goto(url)
     page.wait_for_selector("#feature .board")  # the server plays while somebody looks
     assert page.locator(".tile img").count() == 7
-    assert page.locator(".tile:has-text('2048') button").all_inner_texts()[0] == "Play"
+    assert page.locator(".tile:has-text('2048') .seg button").all_inner_texts()[0] == "Play"
     page.click(".tile:has-text('Connect Four') button:text('Easy')")
     page.wait_for_selector("#game[data-waiting=true]")
     assert page.title() == "Your turn: Connect Four · Dovetail"
@@ -238,6 +238,31 @@ def test_the_first_minute(page: Any, url: str) -> None:
     page.route("**/client/**", lambda route: route.abort())
     page.goto(f"{url}write")
     page.wait_for_selector("#status:has-text('Agents cannot connect from here')")
+
+
+BUTTONS = """() => [...document.querySelectorAll("#feature button, .tile .seg button")]
+  .filter((each) => each.getBoundingClientRect().bottom <= innerHeight).length"""
+"""Counts the buttons in the first screen that seat the visitor."""
+
+
+@pytest.mark.parametrize("start", [".feature .frame + .info button", ".tile .pic"])
+def test_a_phone_seats_a_visitor_at_once(chromium: Any, url: str, start: str) -> None:
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    try:
+        page.goto(url)
+        page.wait_for_selector("#feature .badge")
+        assert page.inner_text("#feature .main") == "Play"
+        assert page.evaluate(BUTTONS) >= 4
+        board = page.locator("#feature .board").bounding_box()
+        assert board is not None
+        assert board["width"] > 120
+        page.locator(start).first.click()
+        page.wait_for_selector("#game[data-waiting=true]")
+        assert page.locator("#seats :text('medium')").count() == 1
+    finally:
+        context.close()
 
 
 def test_without_scripts_a_line_says_what_is_needed(chromium: Any, url: str) -> None:

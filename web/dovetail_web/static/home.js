@@ -60,6 +60,16 @@ function seats(game, position, large) {
   });
 }
 
+/** The button that seats the visitor at once, by the form of the game's tile. @param {Game} game */
+function starter({ environment }) {
+  const tile = [
+    .../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".tile")),
+  ].find(({ dataset }) => dataset.name === environment && dataset.level);
+  if (!tile) return null;
+  const { level } = tile.dataset;
+  return made("button", { class: "main", form: tile.id, name: "level", value: level }, "Play");
+}
+
 /** @param {HTMLElement} target @param {Game} game @param {Position} position @param {boolean} large */
 function show(target, game, position, large) {
   const key = `${game.episode} ${position.turn} ${game.over}`;
@@ -89,14 +99,8 @@ function show(target, game, position, large) {
       made(
         "div",
         { class: "row end" },
-        made("a", { class: "button main", href: address }, "Watch"),
-        of("live").dataset.plays === undefined
-          ? null
-          : made(
-              "a",
-              { class: "button", href: `/play/${encodeURIComponent(game.environment)}` },
-              "Play it",
-            ),
+        starter(game),
+        made("a", { class: "button", href: address }, "Watch"),
       ),
     );
     target.replaceChildren(frame, info);
