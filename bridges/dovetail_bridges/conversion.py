@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.json_text import write
 from dovetail.protocol.legal import unmask
 from dovetail.protocol.messages import Legal
 from dovetail.protocol.tensors import DTYPES
@@ -332,3 +334,55 @@ def narrow(seed: int, bits: int = 31) -> int:
     5
     """
     return seed % (1 << bits)
+
+
+def from_returns(returns: Sequence[float]) -> list[float] | None:
+    """Return each seat's score, proportional to its distance from the worst return.
+
+    The scores sum to 1.  Equal returns share the win.  A game with one seat has no outcome.
+
+    >>> from_returns([1.0, -1.0]), from_returns([0.0, 0.0]), from_returns([5.0])
+    ([1.0, 0.0], [0.5, 0.5], None)
+    >>> from_returns([4.0, 1.0, 0.0])
+    [0.8, 0.2, 0.0]
+    """
+    if len(returns) < 2:
+        return None
+    low, high = min(returns), max(returns)
+    if math.isinf(high - low) and math.isfinite(high) and math.isfinite(low):  # for floats
+        return from_returns([each / 4 for each in returns])
+    if high == low:
+        return [1 / len(returns)] * len(returns)
+    scores = [(each - low) / (high - low) for each in returns]
+    return [each / math.fsum(scores) for each in scores]
+
+
+DEPTH = 100
+"""Maximum levels of a value; the interpreter's own limit differs between programs."""
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON with sorted keys, arrays as lists, and other values as text.
+
+    Raises:
+        DovetailError: it is nested too deeply.
+
+    >>> as_json({"b": (1, 2), "a": None})
+    '{"a": null, "b": [1, 2]}'
+    """
+    return write(_ordered(value, DEPTH))
+
+
+def _ordered(value: Any, levels: int) -> Any:
+    if levels < 0:
+        raise DovetailError(
+            f"an observation is nested too deeply to be written; at most {DEPTH} levels are"
+        )
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case dict():
+            return {str(key): _ordered(value[key], levels - 1) for key in sorted(value, key=str)}
+        case list() | tuple():
+            return [_ordered(each, levels - 1) for each in value]
+    return _ordered(value.tolist(), levels - 1) if hasattr(value, "tolist") else str(value)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import io
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from dovetail.peer.environments.environment import C, Environment, Turn
 from dovetail.peer.registry import one_line
 from dovetail.protocol import codec, spaces
-from dovetail.protocol.errors import NoLookahead
+from dovetail.protocol.errors import DovetailError, NoLookahead
 from dovetail_bridges import conversion
 
 
@@ -155,3 +158,90 @@ def _shown(turn: Turn) -> list[Any]:
         *(turn.to_act, turn.terminated, turn.truncated, turn.outcome),
         *((view.seat, view.observation, view.legal, view.reward) for view in turn.seats),
     ]
+
+
+class DictKeys(Struct, frozen=True, kw_only=True):
+    """The options."""
+
+    ignore: Annotated[
+        tuple[str, ...],
+        Meta(description="Keys of an observation that is a Dict, which are left out."),
+    ] = ()
+    rename: Annotated[
+        dict[str, str], Meta(description="Other names for keys of an observation that is a Dict.")
+    ] = {}
+
+    @property
+    def changed(self) -> bool:
+        """True if any key is left out or has another name."""
+        return bool(self.ignore or self.rename)
+
+    def spaces(self, owner: str, given: Sequence[Any]) -> list[Any]:
+        """Return Gymnasium's spaces, with the Dicts among them changed.
+
+        Args:
+            owner: the environment's name, for errors.
+            given: the observation space of each seat.
+
+        Raises:
+            DovetailError: no space has a key, or two keys get one name.
+        """
+        from gymnasium import spaces
+
+        dicts = [each for each in given if isinstance(each, spaces.Dict)]
+        known = list(dict.fromkeys(str(key) for each in dicts for key in each.spaces))
+        for key in (*self.ignore, *self.rename):
+            if key not in known:
+                there = f"there are {', '.join(known)}" if dicts else "it is not a Dict"
+                raise DovetailError(f"{owner}: the observation has no key {key!r}; {there}")
+        for each in dicts:
+            if len(self.values(each)) < sum(str(key) not in self.ignore for key in each.spaces):
+                raise DovetailError(f"{owner}, option 'rename': two keys get one name")
+        return [
+            spaces.Dict(self.values(each)) if isinstance(each, spaces.Dict) else each
+            for each in given
+        ]
+
+    def values(self, seen: Mapping[Any, Any]) -> dict[str, Any]:
+        """Return the remaining values of a Dict, by their new names."""
+        return {
+            self.rename.get(str(key), str(key)): value
+            for key, value in seen.items()
+            if str(key) not in self.ignore
+        }
+
+
+T = TypeVar("T")
+
+
+class ForeignCalls:
+    """Calls with a match's own state of the global generators, and without output.
+
+    The matches of a program share Python's and NumPy's global generators.  Each call restores the
+    state that the match's last call left, so that matches do not affect each other.
+    """
+
+    def __init__(self) -> None:
+        self.seed(0)
+
+    def seed(self, seed: int) -> None:
+        """Seed the generators for an episode; ``seed`` has 32 bits."""
+        self._plain = random.Random(seed).getstate()
+        self._numpy = np.random.RandomState(seed).get_state()
+
+    def __call__(self, method: Callable[[], T]) -> T:
+        """Call a method of the library."""
+        with self._generators(), contextlib.redirect_stdout(io.StringIO()):
+            return method()
+
+    @contextlib.contextmanager
+    def _generators(self) -> Iterator[None]:
+        plain, other = random.getstate(), np.random.get_state()
+        random.setstate(self._plain)
+        np.random.set_state(self._numpy)
+        try:
+            yield
+        finally:
+            self._plain, self._numpy = random.getstate(), np.random.get_state()
+            random.setstate(plain)
+            np.random.set_state(other)

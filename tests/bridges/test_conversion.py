@@ -14,9 +14,8 @@ from dovetail.peer.agents.sampling import sample
 from dovetail.protocol import codec, spaces
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges import conversion as c
-from dovetail_bridges.as_json import DEPTH, as_json
+from dovetail_bridges.conversion import DEPTH, as_json, from_returns
 from dovetail_bridges.gdl.prover import deep
-from dovetail_bridges.outcomes import from_returns
 
 pytestmark = pytest.mark.fast
 

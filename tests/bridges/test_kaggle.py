@@ -17,8 +17,7 @@ from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol import messages as m
 from dovetail_bridges.gdl import GDL
 from dovetail_bridges.kaggle import Kaggle, worker
-from dovetail_bridges.kaggle.agent import KaggleParameters
-from dovetail_bridges.kaggle.process import Process
+from dovetail_bridges.kaggle.agent import KaggleParameters, Process
 from dovetail_games.connect_four import ConnectFour
 
 WINNING = '''

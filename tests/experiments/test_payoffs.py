@@ -19,7 +19,7 @@ from dovetail_experiments.statistics.exact import (
     policy_of,
     uniform,
 )
-from dovetail_experiments.statistics.payoffs import nash_averaging
+from dovetail_experiments.statistics.ratings import nash_averaging
 
 CYCLE = np.array(
     [[0, 0.2, -0.4, 0.6], [-0.2, 0, 0.5, 0.6], [0.4, -0.5, 0, 0.6], [-0.6, -0.6, -0.6, 0]]

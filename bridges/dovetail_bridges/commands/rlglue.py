@@ -265,8 +265,8 @@ def rlglue(options: Options) -> None:
 def _relay_experiment(bridge: Bridge, options: Options, view: SeatOptions) -> None:
     """Serve a legacy experiment."""
     from dovetail_bridges.rlglue.adapters import experiments
-    from dovetail_bridges.rlglue.core_server import relay
     from dovetail_bridges.rlglue.listener import Port
+    from dovetail_bridges.rlglue.serve import relay
 
     make, roles = experiments(options.table(view))
     world = Port(options.host, options.port, roles, options.patience or None)
@@ -276,9 +276,9 @@ def _relay_experiment(bridge: Bridge, options: Options, view: SeatOptions) -> No
 
 def _join(bridge: Bridge, options: Options, view: SeatOptions) -> None:
     """Offer legacy agents and environments to a broker, or replace RL-Glue's core."""
-    from dovetail_bridges.rlglue.core_server import relay
     from dovetail_bridges.rlglue.environment import HostOptions
     from dovetail_bridges.rlglue.listener import Port
+    from dovetail_bridges.rlglue.serve import relay
 
     names, environment, patience = (
         options.agent or [],

@@ -18,10 +18,10 @@ from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError, IllegalAction
 from dovetail.protocol.scenes import Card, Choice
 from dovetail.protocol.spaces import Box, Discrete, Space, Text
+from dovetail_bridges.conversion import from_returns
 from dovetail_bridges.gdl.beliefs import History, resample
 from dovetail_bridges.gdl.game import RANDOM, Game
 from dovetail_bridges.gdl.kif import Term, order, show
-from dovetail_bridges.outcomes import from_returns
 
 LONGEST = 1 << 16
 """Maximum characters of a text observation."""

@@ -19,10 +19,10 @@ from typing import Any
 from dovetail.peer.agents.agent import Agent
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.conversion import from_returns
 from dovetail_bridges.gdl.environment import GDL
 from dovetail_bridges.gdl.kif import Term, one, show
 from dovetail_bridges.local_agent import LocalAgent
-from dovetail_bridges.outcomes import from_returns
 
 log = logging.getLogger("dovetail.ggp")
 

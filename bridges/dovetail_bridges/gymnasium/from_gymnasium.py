@@ -13,8 +13,7 @@ from dovetail.peer.quoting import command
 from dovetail.peer.registry import one_line
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges import arguments, conversion
-from dovetail_bridges.dict_keys import DictKeys
-from dovetail_bridges.foreign import Foreign
+from dovetail_bridges.foreign import DictKeys, Foreign
 
 MODULE = "; an id that another package registers has its module before it, as in module:id"
 

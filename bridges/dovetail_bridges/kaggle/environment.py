@@ -19,9 +19,8 @@ from dovetail.protocol.errors import DovetailError, NoLookahead
 from dovetail.protocol.outside import LimitedNatural
 from dovetail.protocol.scenes import Card, Choice, Scene
 from dovetail_bridges import arguments, conversion
-from dovetail_bridges.as_json import as_json
-from dovetail_bridges.foreign_calls import ForeignCalls
-from dovetail_bridges.outcomes import from_returns
+from dovetail_bridges.conversion import as_json, from_returns
+from dovetail_bridges.foreign import ForeignCalls
 
 LONGEST = 1 << 20
 """Maximum characters of an observation or action as text."""

@@ -16,7 +16,7 @@ from dovetail.peer.environments.environment import Spec
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock
 from dovetail.protocol.scenes import Scene
-from dovetail_bridges.as_json import as_json
+from dovetail_bridges.conversion import as_json
 from dovetail_bridges.kaggle.environment import KaggleEnvironment, named, with_configuration
 from dovetail_bridges.local_agent import LocalAgent
 from dovetail_games.connect_four import ConnectFour

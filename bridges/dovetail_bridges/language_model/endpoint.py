@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from dovetail.peer.extras import absent
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
-from dovetail_bridges.language_model.deadline import Cut, answer
 
 LARGEST = 1 << 20
 """Maximum bytes of an answer."""
@@ -189,3 +191,71 @@ def _problem(data: bytes) -> str:
     except (*codec.UNREADABLE, KeyError, TypeError):
         text = data.decode("utf-8", "replace")
     return " ".join(str(text).split())[:200]
+
+
+T = TypeVar("T")
+
+OPENED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
+"""The events of httpcore that bring a new socket."""
+
+
+class Cut:
+    """Cuts the connection of an unshared httpx client, whatever it is waiting for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._over = False
+
+    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Record the socket in use; for the ``trace`` extension of a request."""
+        if event in OPENED:
+            with self._lock:
+                self._socket = info["return_value"].get_extra_info("socket")
+                if self._over:
+                    self._shut()
+
+    @contextmanager
+    def after(self, seconds: float) -> Iterator[None]:
+        """Cut the connection if the block takes longer than ``seconds``."""
+        self._over = False
+        timer = threading.Timer(seconds, self._end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _end(self) -> None:
+        with self._lock:
+            self._over = True
+            self._shut()
+
+    def _shut(self) -> None:
+        if self._socket is not None:
+            with suppress(OSError):  # it is closed
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+
+def answer(call: Callable[[], T], seconds: float) -> T | None:
+    """Call a function and return its result, or None after ``seconds``.
+
+    It then continues in a daemon thread.
+    """
+    found: SimpleQueue[tuple[T | None, Exception | None]] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            found.put((call(), None))
+        except Exception as error:
+            found.put((None, error))
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        value, error = found.get(timeout=seconds)
+    except Empty:
+        return None
+    if error is not None:
+        raise error
+    return value

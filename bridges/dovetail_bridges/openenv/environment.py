@@ -21,7 +21,7 @@ from dovetail.protocol import spaces
 from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError, NoLookahead
 from dovetail.protocol.outside import LimitedNatural, LimitedPositive
-from dovetail_bridges.as_json import as_json
+from dovetail_bridges.conversion import as_json, from_returns
 from dovetail_bridges.openenv.client import (
     OpenEnvClient,
     RequestRefused,
@@ -29,7 +29,6 @@ from dovetail_bridges.openenv.client import (
     addresses,
     schema,
 )
-from dovetail_bridges.outcomes import from_returns
 
 HEADERS = "DOVETAIL_OPENENV_HEADERS"
 """The environment variable with the headers of a handshake, as a JSON object."""

@@ -18,8 +18,8 @@ from dovetail.peer.registry import one_line
 from dovetail.protocol.errors import DovetailError, NoLookahead
 from dovetail.protocol.scenes import Card, Choice, Scene
 from dovetail.protocol.spaces import Discrete
+from dovetail_bridges.conversion import from_returns
 from dovetail_bridges.openspiel import games
-from dovetail_bridges.outcomes import from_returns
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):

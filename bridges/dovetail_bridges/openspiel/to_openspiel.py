@@ -16,9 +16,9 @@ from dovetail.peer.agents.agent import Agent, Decision, End, Seat
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Mode, Spec
 from dovetail.protocol.seeds import derive
+from dovetail_bridges.conversion import from_returns
 from dovetail_bridges.openspiel import games
 from dovetail_bridges.openspiel.environment import OpenSpiel, Options
-from dovetail_bridges.outcomes import from_returns
 
 
 def bot(

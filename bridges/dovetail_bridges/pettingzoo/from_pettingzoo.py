@@ -12,9 +12,8 @@ from dovetail.peer.registry import one_line
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges import arguments, conversion
-from dovetail_bridges.dict_keys import DictKeys
-from dovetail_bridges.foreign import Foreign
-from dovetail_bridges.outcomes import from_returns
+from dovetail_bridges.conversion import from_returns
+from dovetail_bridges.foreign import DictKeys, Foreign
 
 MASK = "action_mask"
 

@@ -29,11 +29,11 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.rlglue import taskspec, wire
 from dovetail_bridges.rlglue.core import AgentSide, Pair
-from dovetail_bridges.rlglue.core_server import Make
 from dovetail_bridges.rlglue.environment import spec_of
 from dovetail_bridges.rlglue.layout import Layout, legacy
 from dovetail_bridges.rlglue.peer import LegacyAgent, LegacyEnvironment, Peer
 from dovetail_bridges.rlglue.seat import Numbering, SeatOptions, SeatView, replaced
+from dovetail_bridges.rlglue.serve import Make
 
 if TYPE_CHECKING:
     from dovetail.client.sitting import Sitting

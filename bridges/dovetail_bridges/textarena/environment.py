@@ -17,8 +17,8 @@ from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError, NoLookahead
 from dovetail.protocol.outside import LimitedPositive
 from dovetail_bridges import arguments, conversion
-from dovetail_bridges.foreign_calls import ForeignCalls
-from dovetail_bridges.outcomes import from_returns
+from dovetail_bridges.conversion import from_returns
+from dovetail_bridges.foreign import ForeignCalls
 
 SEEN = 1 << 16
 """Maximum characters of an observation; a longer one loses its beginning."""

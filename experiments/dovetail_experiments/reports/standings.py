@@ -23,9 +23,8 @@ from dovetail_experiments.statistics.estimates import (
     paired,
     without_interval,
 )
-from dovetail_experiments.statistics.payoffs import nash_averaging
 from dovetail_experiments.statistics.ranked import likelihood, ranked
-from dovetail_experiments.statistics.ratings import PRIOR, ratings
+from dovetail_experiments.statistics.ratings import PRIOR, nash_averaging, ratings
 from dovetail_experiments.statistics.scores import Sample, as_elo, interval, stratified, superiority
 from dovetail_experiments.statistics.tallies import faulty, interrupted, left_out, result_of
 from dovetail_experiments.statistics.units import Distinct, Units, distinct

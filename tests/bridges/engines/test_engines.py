@@ -20,7 +20,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.engine import GAMES, Engine, command
 from dovetail_bridges.gtp import Gtp, go
 from dovetail_bridges.gtp.agent import ENGINES as GO_ENGINES
-from dovetail_bridges.gtp.protocol import GtpEngine
+from dovetail_bridges.gtp.agent import GtpEngine
 from dovetail_bridges.openspiel.environment import OpenSpiel
 from dovetail_bridges.uci import Uci, chess
 

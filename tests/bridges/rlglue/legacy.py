@@ -8,8 +8,8 @@ import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from dovetail_bridges.rlglue.core_server import relay
 from dovetail_bridges.rlglue.listener import Port
+from dovetail_bridges.rlglue.serve import relay
 
 EXPERIMENT, AGENT, ENVIRONMENT = 1, 2, 3
 

@@ -29,10 +29,9 @@ from dovetail.client.client import Experiment as Native
 from dovetail.peer.agents.serve import serve as serve_agents
 from dovetail.peer.environments.serve import serve as serve_environments
 from dovetail_bridges.rlglue.adapters import NativeSide, experiments
-from dovetail_bridges.rlglue.core_server import relay
 from dovetail_bridges.rlglue.listener import Port
 from dovetail_bridges.rlglue.seat import SeatOptions
-from dovetail_bridges.rlglue.serve import Bridge
+from dovetail_bridges.rlglue.serve import Bridge, relay
 
 
 class TakesOne(Agent):

@@ -16,7 +16,7 @@ import pytest
 from dovetail.peer import provenance
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
-from dovetail_experiments.arena import archive, presence, requests
+from dovetail_experiments.arena import archive, entrants, units
 from dovetail_experiments.arena.description import Ladder, check, read
 from dovetail_experiments.arena.games import ArenaGame, forfeited, game, worth
 from dovetail_experiments.arena.programs import Programs
@@ -300,7 +300,7 @@ def test_games_by_request_rate_nothing_and_pause_no_one(store: ArenaStore) -> No
         store.ask(1, "four", 1, [one, one], "alice")
     with pytest.raises(DovetailError, match="of the ladder four"):
         store.ask(1, "four", 1, [one, strange], "alice")
-    for _ in range(requests.WAITING):
+    for _ in range(units.WAITING):
         store.ask(1, "four", 1, [one, other], "alice")
     with pytest.raises(DovetailError, match="10 games that you asked for are waiting"):
         store.ask(1, "four", 1, [one, other], "alice")
@@ -315,7 +315,7 @@ def test_who_is_there_is_known_until_the_arena_falls_silent(
     now = 1e9
     monkeypatch.setattr("time.time", lambda: now)
     one, other = store.enter("four", "alice", "a"), store.enter("four", "", "zero")
-    assert store.presence("four")[one] == presence.Presence()
+    assert store.presence("four")[one] == entrants.Presence()
     store.present({one: "10.0.0.7", other: ""}, {})
     store.begin(store.plan(1, "four", 1, [one, other]))
     found = store.presence()
