@@ -19,7 +19,7 @@ from dovetail import DovetailError
 from dovetail.cli import app
 from dovetail.cli.common import command
 from dovetail_experiments.statistics import Estimate, mean
-from dovetail_studies import alike, code, pages, rows, working
+from dovetail_studies import alike, pages, rows, working
 from dovetail_studies.archive import members
 from dovetail_studies.archive import write as put
 from dovetail_studies.commands.study import study as again
@@ -534,26 +534,6 @@ def test_results_of_other_code_are_named_and_kept(
         "them again"
     )
     assert [each.code for each in KeptResults([path]).records.values()][2] == "another"
-
-
-def test_a_digest_of_code_is_of_what_it_imports_and_not_of_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    top, below = (tmp_path / f"dovetail_games_{name}.py" for name in ("top", "below"))
-    top.write_text("def work(unit):\n    from dovetail_games_below import rate\n    return rate\n")
-
-    def found(text: str) -> str:
-        below.write_text(text)
-        for each in (code._parsed, code._digest):
-            each.cache_clear()
-        return code._digest("dovetail_games_top")
-
-    first = found("rate = 1\n")
-    assert found('"""The rate."""\n\nrate = 1  # of all\n') == first
-    assert found("rate = 2\n") != first
-    assert code.digest(partial(_row)) == code.digest(_row)
-    assert len({code.digest(row.work) for row in study("tetris").rows if row.work}) > 1
 
 
 @pytest.mark.parametrize("name", ALL)
