@@ -265,6 +265,33 @@ def test_a_phone_seats_a_visitor_at_once(chromium: Any, url: str, start: str) ->
         context.close()
 
 
+def test_the_first_page_leads_back_to_a_game_that_goes_on(page: Any, url: str) -> None:
+    page.goto(url)
+    page.click(".tile:has-text('Connect Four') button:text('Easy')")
+    page.wait_for_selector("#game[data-waiting=true]")
+    game = page.url
+    page.go_back()
+    page.wait_for_selector("#yours")
+    assert page.inner_text("#yours").startswith("Your game goes on")
+    page.click("text=Continue Connect Four")
+    page.wait_for_selector("#game[data-waiting=true]")
+    assert page.url == game
+    page.click("#resign")
+    page.click("#ask-resign [value=yes]")
+    page.wait_for_selector("#game[data-over=true]")
+    page.go_back()
+    page.wait_for_selector("#feature .badge")
+    assert not page.is_visible("#yours")
+    # One that ended meanwhile, or that the server does not know any more, is not offered.
+    for key in (game.partition("table/")[2].partition("?")[0], "nothing"):
+        page.evaluate("(each) => localStorage.setItem('games', JSON.stringify([[each, {}]]))", key)
+        with page.expect_response(f"**/table/{key}/over"):
+            page.reload()
+        page.wait_for_selector("#feature .badge")
+        assert not page.is_visible("#yours")
+        assert page.evaluate("localStorage.getItem('games')") == "[]"
+
+
 def test_without_scripts_a_line_says_what_is_needed(chromium: Any, url: str) -> None:
     context = chromium.new_context(java_script_enabled=False)
     context.set_default_timeout(PATIENCE)

@@ -163,6 +163,7 @@ class Page:
             Route("/play/{environment:path}", self.form),
             Route("/play/{environment:path}", self.begin, methods=["POST"]),
             Route("/table/{key}", self.table),
+            Route("/table/{key}/over", self.over),
         ]
         return [
             Route("/", self.home),
@@ -461,6 +462,10 @@ class Page:
             table=table.key,
             invitations=[(each.name, link(table, each)) for each in others],
         )
+
+    async def over(self, request: Request) -> Response:
+        """Return as JSON whether a game that was started here is over."""
+        return Response(encode(self._table(request).done), media_type="application/json")
 
     def _agents(self, game: str = "") -> dict[str, dict[str, Any]]:
         """Return the agents on offer that play a game, with their parameters, without people."""

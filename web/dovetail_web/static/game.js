@@ -4,6 +4,7 @@ import { draw, parts, point, slide } from "./board.js";
 import { button, made, of } from "./dom.js";
 import { taken } from "./early.js";
 import { LOST } from "./live.js";
+import { forget, keep } from "./own.js";
 import { picture } from "./scene.js";
 import {
   PATIENCE,
@@ -77,6 +78,7 @@ function change(what) {
     const own = (state.newest.actions ?? []).some(([seat]) => seat === state.own);
     sounds.then(({ tap }) => tap(own));
   }
+  if (over(state) && !over(old)) forget(state.key);
   if (over(state) && !over(old) && old.newest) sounds.then((sound) => sound.over());
   page.dataset.number = String(state.mine?.number ?? 0);
   page.dataset.waiting = String(state.waiting);
@@ -398,6 +400,7 @@ if (state.kind === "replay") {
     await go(asked || 0);
   }
 } else {
+  if (state.chair) keep(state.key, location.pathname + location.search, title);
   for (const act of ["undo", "decide", "replace"])
     button(act)?.addEventListener("click", () => send({ do: act }));
   button("hint")?.addEventListener("click", () => {

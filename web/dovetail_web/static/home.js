@@ -2,6 +2,7 @@
 import { draw, slide } from "./board.js";
 import { made, of } from "./dom.js";
 import { LOST, live } from "./live.js";
+import { forget, kept } from "./own.js";
 import { colour, seatRole, sign } from "./scene.js";
 import { result, titled } from "./words.js";
 
@@ -119,6 +120,24 @@ function show(target, game, position, large) {
   const same = before?.key.split(" ")[0] === String(game.episode);
   if (scene && same) slide(frame, scene, before?.scene);
   shown.set(target, { key, scene });
+}
+
+/** Lead back to the games that this browser's person plays. */
+async function back() {
+  const links = await Promise.all(
+    kept().map(async ([table, { href, title }]) => {
+      const answer = await fetch(`/table/${encodeURIComponent(table)}/over`).catch(() => null);
+      const over = answer?.ok ? await answer.json() : answer?.status === 404;
+      if (over) forget(table);
+      return over ? [] : [made("a", { class: "button main", href }, `Continue ${title}`)];
+    }),
+  );
+  of("yours").hidden = !links.flat().length;
+  of("yours-links").replaceChildren(...links.flat());
+}
+if (of("yours")) {
+  back();
+  window.addEventListener("pageshow", ({ persisted }) => persisted && back());
 }
 
 live(
