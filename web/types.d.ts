@@ -143,8 +143,8 @@ interface News {
   away?: string[];
   /** The person who ended the game early. */
   ended?: string;
-  /** The server's clock, in seconds, when this connection was sent its first message. */
-  time: number;
+  /** The server's clock, in seconds, when what this browser knew nothing of was sent. */
+  time?: number;
   position: Position | null;
   mine: Mine | null;
   waiting: boolean;

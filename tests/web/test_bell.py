@@ -1,17 +1,15 @@
-"""Many browsers are told of news together, and share a tenth of a core."""
+"""A loop learns of news once, whoever waits for them there."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from tests import loops
 
 from dovetail_web.bell import Bell
-from dovetail_web.browser import Browser
-from dovetail_web.hub import Hub
 
 
 def test_a_loop_is_woken_once_for_all_its_browsers_and_all_news(
@@ -55,16 +53,3 @@ def test_it_rings_from_any_thread() -> None:
             await asyncio.wait_for(event.wait(), 10)
 
     loops.run(listen())
-
-
-@pytest.mark.parametrize(("browsers", "pause"), [(1, 0.25), (100, 0.25), (1000, 1.5)])
-def test_watchers_are_told_less_often_if_they_are_many(browsers: int, pause: float) -> None:
-    async def watch() -> float:
-        hub = Hub("tcp://127.0.0.1:1")
-        for _ in range(browsers - 1):
-            hub.bell.add(asyncio.Event())
-        browser = Browser(hub, cast(Any, None))
-        browser._about = "wall:connect_four"
-        return browser._pause()
-
-    assert loops.run(watch()) == pytest.approx(pause)

@@ -21,6 +21,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_web.app import application
 from dovetail_web.browser import Browser
 from dovetail_web.chairs import Chair
+from dovetail_web.channel import Channels
 from dovetail_web.hub import Hub
 from dovetail_web.jobs import Jobs, Steps
 from dovetail_web.people import UNSEEN_MINUTES
@@ -157,7 +158,7 @@ def test_many_who_wait_for_an_agent_leave_threads_to_others(page: Page) -> None:
         served.append(seat)
 
     async def play() -> None:
-        browser = Browser(page.hub, cast(Any, None))
+        browser = Browser(page.hub, Channels(page.hub), cast(Any, None))
         browser._about, browser._chair = f"table:{table.key}", chair.key
         asked = [
             asyncio.create_task(browser._do(wait))

@@ -32,7 +32,8 @@ from dovetail.protocol.journal import EpisodeRecord
 from dovetail_bridges.connection_limits import WholeRequests, network
 from dovetail_experiments.reports.sheets import ended
 from dovetail_web import forms, opponents, replays, rules, showcase
-from dovetail_web.browser import WAITING, Browser, link
+from dovetail_web.browser import WAITING, Browser
+from dovetail_web.channel import Channels, link
 from dovetail_web.games import LONGEST_NAME
 from dovetail_web.guard import LOCAL, Guard, longest
 from dovetail_web.hub import Hub
@@ -108,6 +109,7 @@ class Page:
         peers: str = "",
     ) -> None:
         self.hub = hub
+        self._channels = Channels(hub)
         self._sessions = Sessions()
         self._journal = journal
         self._more: list[Route | Mount] = []
@@ -593,7 +595,7 @@ class Page:
     async def live(self, socket: WebSocket) -> None:
         """Serve a browser's WebSocket: it says what it is looking at and is sent updates."""
         await socket.accept()
-        browser = Browser(self.hub, socket)
+        browser = Browser(self.hub, self._channels, socket)
         try:
             with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # it is gone
                 await browser.serve()

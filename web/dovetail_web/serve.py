@@ -88,6 +88,8 @@ def serve(
         lifespan="off",
         timeout_graceful_shutdown=1,
         ws_max_size=LONGEST,
+        ws_per_message_deflate=False,  # a message to many is compressed once
+        ws_ping_interval=None,  # the page has heartbeats of its own
         **guarded(room()),
     )
     server = _Server(settings, hub)

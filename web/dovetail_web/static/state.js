@@ -56,7 +56,7 @@ function heard(state, news, now) {
   const next = { ...state, broker: news.broker, problem: news.problem, done: news.done };
   next.away = news.away ?? [];
   next.ended = news.ended ?? "";
-  if (news.time !== state.time)
+  if (news.time && news.time !== state.time)
     Object.assign(next, { time: news.time, ahead: news.time - now / 1000 });
   if (news.game && state.game && news.game.episode !== state.game.episode) {
     Object.assign(next, { turns: new Map(), early: new Set(), at: null });
