@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.broker.core.core import Core, Settings
-from dovetail.broker.core.decode import Intake
+from dovetail.broker.core.intake import Intake
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.spaces import Discrete, Space

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from tests.broker.mishaps import Faults
 
 from dovetail.broker.core.core import Core, Settings
-from dovetail.broker.core.decode import Intake
+from dovetail.broker.core.intake import Intake
 from dovetail.broker.durable import snapshot
 from dovetail.broker.durable.write_ahead_log import Event, replay
 from dovetail.peer.session import Session

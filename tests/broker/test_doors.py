@@ -16,7 +16,7 @@ from tests.broker.remote import served
 
 from dovetail import Agent, Decision, Environment, Experiment, InProcess, Spec, Turn, spaces
 from dovetail.broker.core.core import Settings
-from dovetail.broker.core.local import light
+from dovetail.broker.core.intake import light
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.scenes import Cell, Choice, Piece, Scene, Seated

@@ -12,8 +12,8 @@ from msgspec import structs
 from tests.broker.conversation import Conversation, Voice
 from tests.broker.test_stacked import Stack
 
-from dovetail.broker.core.decode import Intake
-from dovetail.broker.matches.stack_arrays import MEASURE, NONE
+from dovetail.broker.core.intake import Intake
+from dovetail.broker.matches.stack_columns import MEASURE, NONE
 from dovetail.broker.peers import holdings, limits
 from dovetail.broker.peers.holdings import full
 from dovetail.broker.peers.state import ALL
@@ -232,7 +232,7 @@ def test_saves_for_a_run_that_waits_cost_its_experiment() -> None:
     run = next(iter(table.core.runs))
     recovery = table.core._recovery
     table.now += 1e4
-    recovery.ended(run)
+    recovery.ended(run, None, table.now)
     saves = [
         next(each for each in agent.heard if isinstance(each, m.Save)) for agent in carried(table)
     ]
@@ -243,11 +243,11 @@ def test_saves_for_a_run_that_waits_cost_its_experiment() -> None:
     assert peer(table.experiment).owed > limits.SLOW
     for agent in table.agents:
         agent.heard.clear()
-    recovery.ended(run)  # which owes too much for another
+    recovery.ended(run, None, table.now)  # which owes too much for another
     assert not any(isinstance(each, m.Save) for agent in carried(table) for each in agent.heard)
     table.now += 1e4
     peer(table.experiment).heard = table.now
-    recovery.ended(run)
+    recovery.ended(run, None, table.now)
     assert all(any(isinstance(e, m.Save) for e in agent.heard) for agent in carried(table))
 
 
@@ -262,7 +262,7 @@ def test_an_agent_that_would_hold_too_much_is_not_saved_again(
     table = Conversation(save_every=1, on_agent_lost="wait", episodes=50).opens()
     run = next(iter(table.core.runs))
     monkeypatch.setattr(limits, "HELD", 1_000)
-    table.core._recovery.ended(run)
+    table.core._recovery.ended(run, None, table.now)
     save = next(each for each in carried(table)[0].heard if isinstance(each, m.Save))
     frames(table.agents[0], m.Saved(save.id, bytes(2_000)))
     said = [each.message for each in table.experiment.heard if isinstance(each, m.Error)]
@@ -460,7 +460,7 @@ def test_a_group_has_room_for_no_more_than_may_be_held(monkeypatch: pytest.Monke
     trial = peer(table.experiment)
     turns = table.core.broker.connections[table.environment.address]
     monkeypatch.setattr(type(turns), "size", property(lambda _: 1, lambda *_: None))
-    [(_, stack)] = table.core.runs.stacked._all.values()
+    [stack] = table.core.runs.stacked._all.values()
     stack.acts = np.full((3, 1_000, 2), NONE, np.int32)
     stack.turn[:] = 998
     before = trial.held

@@ -19,7 +19,7 @@ from tests.broker.conversation import Conversation, Voice
 from tests.broker.test_runs import second_run
 
 from dovetail.broker.core.core import Settings
-from dovetail.broker.core.decode import Intake
+from dovetail.broker.core.intake import Intake
 from dovetail.broker.durable.journal import Journal
 from dovetail.broker.durable.write_ahead_log import Live
 from dovetail.broker.peers import limits

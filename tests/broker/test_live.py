@@ -18,7 +18,7 @@ from msgspec.msgpack import Ext
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker.core.core import Core, Settings
-from dovetail.broker.core.local import Local
+from dovetail.broker.core.intake import Local
 from dovetail.broker.durable import snapshot
 from dovetail.broker.durable import write_ahead_log as live_module
 from dovetail.broker.durable.append_file import AppendFile, MappedFile

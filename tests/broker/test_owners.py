@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from dovetail import Agent, Environment, Experiment, InProcess, Spec, Turn, View, spaces
 from dovetail.broker.core.core import Settings
 from dovetail.broker.durable.journal import Journal
-from dovetail.broker.runs.stalled_runs import PATIENCE
+from dovetail.broker.runs.runs import PATIENCE
 from dovetail.broker.shell.serve import in_thread
 from dovetail.peer.agents.serve import serve as serve_agent
 from dovetail.peer.environments.serve import serve as serve_environment

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker.core.core import Core, Settings
-from dovetail.broker.core.decode import Intake
+from dovetail.broker.core.intake import Intake
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 

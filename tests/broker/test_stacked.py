@@ -14,7 +14,7 @@ from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker.core.core import Core, Settings
 from dovetail.broker.durable import snapshot
-from dovetail.broker.matches.stack_arrays import StackArrays
+from dovetail.broker.matches.stack_columns import StackColumns
 from dovetail.broker.matches.stack_decode import _difference, problem
 from dovetail.broker.peers.limits import elements
 from dovetail.broker.rules.legality import chosen
@@ -749,7 +749,7 @@ HISTORIES = st.lists(
 @settings(max_examples=30)
 @given(HISTORIES)
 def test_a_history_is_what_was_noted(episodes: list[list[dict[int, int]]]) -> None:
-    ledger = StackArrays(len(episodes) + 1, 3, i4(0, 0, 0), SeatSeeds(2, 0))
+    ledger = StackColumns(len(episodes) + 1, 3, i4(0, 0, 0), SeatSeeds(2, 0))
     slots = np.arange(1, len(episodes) + 1, dtype=np.int32)
     for noted in ([[{0: 7, 2: 9}] * 70] * len(episodes), episodes):
         ledger.begin(slots, range(len(slots)), [*slots], slots, np.arange(3))

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from dovetail import Agent, DovetailError, Environment
-from dovetail.broker.core.decode import LARGE, halves
+from dovetail.broker.core.intake import LARGE, halves
 from dovetail.peer import cores, serving
 from dovetail.peer.agents.serve import serve as serve_agents
 from dovetail.peer.cores import Cores

@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from dovetail.broker.core.core import Core, Settings
-from dovetail.broker.core.decode import Intake
+from dovetail.broker.core.intake import Intake
 from dovetail.broker.peers.outbox import spread
 from dovetail.client.client import Experiment
 from dovetail.peer.agents.host import AgentHost

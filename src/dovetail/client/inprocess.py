@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.broker.core.core import Settings
-from dovetail.broker.core.local import Local
+from dovetail.broker.core.intake import Local
 from dovetail.broker.durable.journal import Journal
 from dovetail.broker.durable.write_ahead_log import live
 from dovetail.broker.shell.server import Server

@@ -27,21 +27,19 @@ from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.peers.state import Settings as Settings
 from dovetail.broker.requests.agent_recovery import AgentRecovery
 from dovetail.broker.requests.commands import Commands
-from dovetail.broker.requests.request import Answered, Request
-from dovetail.broker.requests.requests import Requests
+from dovetail.broker.requests.requests import Answered, Request, Requests
 from dovetail.broker.requests.sessions import Sessions
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.runs.episode_migration import Migration
-from dovetail.broker.runs.events import BatchEnded, Ended, EnvironmentFailed, Heard, Orphaned
-from dovetail.broker.runs.pending import awaited
-from dovetail.broker.runs.runs import SHUTDOWN, Runs
+from dovetail.broker.runs.events import Ended, EnvironmentFailed, Heard, Orphaned
+from dovetail.broker.runs.runs import SHUTDOWN, Runs, awaited
 from dovetail.broker.watch.watching import Watching
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.journal import AnyRecord
 
 Handler = Callable[[Peer, Any, float], None]
-Follower = Callable[[Any, float], None]
+Follower = Callable[..., None]
 
 ANSWERS = {
     "environment": ("spec", "turn", "turns", "reply", "error"),
@@ -145,18 +143,17 @@ class Core(BrokerPart):
         """The handlers of messages that are free of charge, such as every turn's."""
         self._events = broker.events
         self._follows: dict[type, tuple[Follower, ...]] = {
-            Ended: (recovery.on_ended, runs.on_ended),
-            BatchEnded: (runs.on_batch_ended,),
-            EnvironmentFailed: (runs.on_environment_failed,),
-            Heard: (runs.on_heard,),
-            Orphaned: (requests.on_orphaned,),
-            Answered: (recovery.on_answered,),
+            Ended: (recovery.ended, runs.go_on),
+            EnvironmentFailed: (runs.replace_environment,),
+            Heard: (runs.revive,),
+            Orphaned: (requests.orphaned,),
+            Answered: (recovery.answered,),
             Match: (runs.on_overdue,),
             Stack: (stacked.on_overdue,),
             Migration: (migrations.on_overdue,),
             Request: (requests.on_overdue,),
         }
-        """The parts that act on an event, or on something overdue, in order, by its type."""
+        """The parts that act on an event, given its fields, or on something overdue, by type."""
 
     # -- input -----------------------------------------------------------------------------------
 
@@ -178,7 +175,7 @@ class Core(BrokerPart):
         while self._events:
             event = self._events.popleft()
             for follower in self._follows[type(event)]:
-                follower(event, now)
+                follower(*event, now)
 
     def _unusual(self, address: Address, message: m.Message, now: float, size: int) -> None:
         """Handle a `hello`, a message that costs something, or one that the role must not send."""

@@ -15,28 +15,26 @@ import msgspec
 from dovetail.broker.core.core import Core
 from dovetail.broker.durable.object_codec import ObjectCodec
 from dovetail.broker.matches.instances import Instance
-from dovetail.broker.matches.match import Match, Play
+from dovetail.broker.matches.match import Match, Play, Seat
 from dovetail.broker.matches.run import RunState, Schedule
-from dovetail.broker.matches.seat import Seat
 from dovetail.broker.matches.stack import Over, Stack
-from dovetail.broker.matches.stack_batch import Asked
+from dovetail.broker.matches.stack_columns import Asked
 from dovetail.broker.peers.access import Access, Grant
 from dovetail.broker.peers.limits import Allowance
 from dovetail.broker.peers.outbox import Outbox
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import Settings
-from dovetail.broker.requests.request import Request
+from dovetail.broker.requests.requests import Request
 from dovetail.broker.rules.clocks import SeatClock
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.rules.episode import Episode
-from dovetail.broker.rules.opening import Opening
 from dovetail.broker.runs.episode_migration import Migration
 from dovetail.protocol import messages, spaces
 from dovetail.protocol.seeds import SeatSeeds
 from dovetail.protocol.states import MATCH, RUN, SEAT, SESSION, Machine
 
 _STATE = (
-    *(SeatClock, Ending, Episode, Opening, Instance, Match, Play, Seat, Outbox, Peer),
+    *(SeatClock, Ending, Episode, Instance, Match, Play, Seat, Outbox, Peer),
     *(Migration, Request, RunState, Schedule, Settings, Machine, Stack, Over, Asked),
     *(Access, Grant, Allowance, SeatSeeds),
 )

@@ -24,7 +24,7 @@ import msgspec
 
 from dovetail._version import __version__
 from dovetail.broker.core.core import Core, Settings
-from dovetail.broker.core.decode import Intake
+from dovetail.broker.core.intake import Intake
 from dovetail.broker.durable import snapshot
 from dovetail.broker.durable.append_file import AppendFile, MappedFile, Sync
 from dovetail.broker.durable.journal import Journal

@@ -85,7 +85,7 @@ class Matches(BrokerPart):
         )
         seq = peer.outbox.ask(opening)
         due = now + run.rules.patience
-        match = Match(number, run.number, peer, seq, due, slots=slots, game=asked.environment)
+        match = Match(number, run, peer, seq, due, slots=slots, game=asked.environment)
         self._shown = sorted((each for each in self._shown if each[0] > now), reverse=True)
         if self._shown:
             match.shown, match.every = self._shown.pop()
@@ -102,8 +102,9 @@ class Matches(BrokerPart):
         self._leave(match)
         self._serve(match, peer)
 
-    def close(self, run: RunState, match: Match) -> None:
+    def close(self, match: Match) -> None:
         """Close and remove a match without an episode."""
+        run = match.run
         del self._all[match.number], run.matches[match.number]
         self._leave(match)
         self._shown.append((match.shown, match.every))

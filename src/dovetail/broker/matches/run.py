@@ -13,13 +13,13 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 
 from dovetail.broker.matches.instances import Instance
-from dovetail.broker.matches.match import Match, Play
-from dovetail.broker.matches.seat import SeatAssignment
+from dovetail.broker.matches.match import Match, Play, SeatAssignment
 from dovetail.broker.matches.stack import Stack
 from dovetail.broker.peers.limits import QUOTED, quoted
 from dovetail.broker.peers.peers import Peer
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.seats import seated
 from dovetail.protocol.seeds import SeatSeeds, derive, derived
 from dovetail.protocol.states import RUN, Machine, RunPhase
@@ -180,16 +180,25 @@ class RunState:
         """Return the assignment of each seat in an episode now, with substitutes for the lost."""
         return [self._assigned(player) for player in self.schedule.seating(index)]
 
-    def called(self, index: int, seats: list[m.SeatResult]) -> list[str]:
-        """Return the run's names for the players of an episode, by seat; empty without names."""
-        names = self.asked.names
-        if not names:
-            return []
-        players = self.schedule.seating(index)
-        return [
-            names[player] if seat.stands_for is None else seat.agent
-            for player, seat in zip(players, seats, strict=True)
-        ]
+    def record(
+        self, result: m.Episode, actions: Any, breached: list[list[int]], seeds: list[int]
+    ) -> EpisodeRecord:
+        """Return the record of an episode, with the run's names for the players, by seat."""
+        asked, names = self.asked, []
+        if asked.names:
+            names = [
+                asked.names[player] if seat.stands_for is None else seat.agent
+                for player, seat in zip(
+                    self.schedule.seating(result.index), result.seats, strict=True
+                )
+            ]
+        return EpisodeRecord(
+            *(result, asked.environment, asked.configuration, self.rules.mode, actions, breached),
+            label=asked.label,
+            names=names,
+            derivation=asked.derivation,
+            seeds=seeds,
+        )
 
     def _assigned(self, player: int) -> SeatAssignment:
         agent = self.agents[player]

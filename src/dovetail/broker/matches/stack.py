@@ -15,8 +15,7 @@ import numpy as np
 from dovetail.broker.matches import stack_decode as reading
 from dovetail.broker.matches.instances import Instance
 from dovetail.broker.matches.match import Match
-from dovetail.broker.matches.stack_arrays import NONE
-from dovetail.broker.matches.stack_batch import Asked, Batch
+from dovetail.broker.matches.stack_columns import NONE, Asked, StackColumns
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.rules.ending import (
     SEAT_REASONS,
@@ -52,7 +51,7 @@ class Over:
         return self.ending.reason if self.truncated is None else SEAT_REASONS[self.truncated[seat]]
 
 
-class Stack(Batch):
+class Stack(StackColumns):
     """The episodes of a batched match."""
 
     def __init__(
@@ -122,30 +121,28 @@ class Stack(Batch):
             ProtocolError: ``invalid``: the columns contradict the batch, the spec or each other.
         """
         batch = self.slots
-        read = reading.turns(turns, batch, self.match.spec, self.space)
-        over, rows, ended = read.over, read.rows, read.ended
+        ended = reading.turns(turns, batch, self.match.spec, self.space)
+        over, rows, outcomes, cut = turns.over, turns.rows, turns.outcomes, turns.truncated
         # From here on a fault affects its own slot only.
-        wrong = reading.wrong(read, batch)
+        wrong = reading.wrong(turns, batch, ended)
         faulty = [] if over is None else batch[over == 3].tolist()
         failed = [*faulty, *wrong]
         before = {slot: self.seen(slot) for slot in failed}
         self.turn[self.whole(batch)] += 1
-        self.credit(read.rewards, batch, failed)
-        self.choose(read)
+        self.credit(turns.rewards, batch, failed)
+        self.choose(turns)
         self.ending.clear()
         found = [
             self._failed(fault, slot, before[slot])
             for fault, slot in zip(turns.faults, faulty, strict=True)
         ]
         scores: list[list[float] | None] = [None] * len(ended)
-        outcomes = read.outcomes
         if outcomes is not None:
             some: Any = ~np.isnan(outcomes).all(axis=1)
             given = outcomes.tolist()
             scores = [row if scored else None for row, scored in zip(given, some, strict=True)]
-        self.finals = read.finals
         kinds = [] if over is None else over[ended].tolist()
-        cut = None if read.truncated is None else read.truncated.tolist()
+        cut = None if cut is None else cut.tolist()
         for at, slot in enumerate(batch[ended].tolist()):
             ending = Ending(SEAT_REASONS[kinds[at] - 1], None, scores[at])
             found.append(Over(slot, ending, [], at, None if cut is None else cut[at]))
@@ -204,15 +201,15 @@ class Stack(Batch):
         asked = self.asked[holder]
         rows, seats = self.share(self.rows, asked.rows), self.share(self.seats, asked.rows)
         count = len(rows)
-        read = reading.actions(answer, rows, seats)
+        faults = reading.actions(answer, rows, seats)
         del self.asked[holder]
         took = self._answered(holder, asked, now)
-        self.actions[asked.rows] = read.actions
+        self.actions[asked.rows] = answer.actions
         late = self.rules.clock.decision is not None and took > self.most
         if late:
             settled = set(range(count))
         else:
-            settled = {*answer.resigns, *read.faults}
+            settled = {*answer.resigns, *faults}
             allowed = self.allowed(asked.rows, self.space)
             if not columns.every(allowed):
                 settled.update(np.flatnonzero(~allowed).tolist())
@@ -221,10 +218,10 @@ class Stack(Batch):
             slot, seat = int(rows[row]), int(seats[row])
             if slot in self.ending:
                 continue
-            if row in read.faults and read.faults[row].code == "timeout":
-                found += self._breach(int(asked.rows[row]), "timeout", read.faults[row].message)
-            elif row in read.faults:
-                found.append(self._over(slot, self._crash(slot, seat, read.faults[row])))
+            if row in faults and faults[row].code == "timeout":
+                found += self._breach(int(asked.rows[row]), "timeout", faults[row].message)
+            elif row in faults:
+                found.append(self._over(slot, self._crash(slot, seat, faults[row])))
             elif late:
                 what = f"answered after {took:.3f} s"
                 found += self._breach(int(asked.rows[row]), "timeout", what)
@@ -233,7 +230,7 @@ class Stack(Batch):
                 found.append(self._over(slot, resigned(seat, int(self.turn[slot]), forfeit)))
             else:
                 found += self._breach(int(asked.rows[row]), "illegal-action")
-        refused, measures = read.refused, answer.measures
+        refused, measures = answer.refused, answer.measures
         if refused is not None or measures is not None:
             ended: dict[int, Any] = {over.slot: over.ending.blame for over in found}
             for row, (slot, seat) in enumerate(self.named(asked.rows)):

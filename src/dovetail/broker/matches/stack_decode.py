@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,6 @@ from dovetail.protocol.spaces import Discrete
 
 WIDEST = 4096
 """Maximum bytes of a legal-action mask; beyond it a list would be shorter."""
-
-
 MAX_SEATS = 16
 """Maximum seats: each turn's record has room for an action of every seat."""
 
@@ -40,90 +37,60 @@ def problem(spec: m.Spec) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnColumns:
-    """The columns of a batch of turns, checked for type and length."""
-
-    over: Column | None
-    """By slot: 0 in progress, 1 terminated, 2 truncated, 3 failed; None if all are in progress."""
-    rewards: Column | None
-    """By slot and seat."""
-    rows: Column
-    """The slot of each decision."""
-    seats: Column
-    """Its seat."""
-    legal: Column | None
-    """Its legal actions as bits."""
-    observations: Any
-    afterstates: Any
-    ended: Column
-    """The indices of the slots that are terminated or truncated."""
-    finals: Any
-    """The final observations in each of those, by seat."""
-    outcomes: Column | None
-    truncated: Column | None
-    """By ended slot and seat: 1 if truncated; None if ``over`` holds for all seats."""
-
-
-def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> TurnColumns:
-    """Decode the environment's turns of the slots in a batch.
+def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> Column:
+    """Replace the columns of turns by checked ones; return the indices of the slots that ended.
 
     Raises:
-        ProtocolError: ``invalid``: the columns contradict the batch, the spec or each other.
+        ProtocolError: ``invalid``: they contradict the batch, the spec or each other.
     """
     size, number = len(batch), spec.seats
     slots = columns.read("slots", given.slots, np.int32, -1)
     if not columns.same(slots, batch):
         raise ProtocolError("invalid", f"`slots`: {_difference(slots, batch)}")
-    over, go, ended, failed = None, batch, batch[:0], 0
+    go, ended, failed = batch, batch[:0], 0
     if given.over is not None:
-        over = columns.read("over", given.over, np.uint8, size)
+        over = given.over = columns.read("over", given.over, np.uint8, size)
         if (over > 3).any():
             raise ProtocolError("invalid", f"`over` has a {int(over.max())}; it is 0 to 3")
         go, ended = batch[over == 0], np.flatnonzero((over == 1) | (over == 2))
         failed = size - len(go) - len(ended)
-    rows, seats = _acting(given, go, number)
-    rewards = given.rewards
-    if rewards is not None:
-        rewards = columns.read("rewards", rewards, np.float64, size, number)
-    legal = None
+    rows, given.seats = _acting(given, go, number)
+    given.rows = rows
+    if given.rewards is not None:
+        given.rewards = columns.read("rewards", given.rewards, np.float64, size, number)
     if given.legal is not None:
         width = columns.width(space)
-        legal = columns.read("legal", given.legal, np.uint8, len(rows), width)
-    observations = columns.values("observations", given.observations, len(rows))
-    afterstates = None
+        given.legal = columns.read("legal", given.legal, np.uint8, len(rows), width)
+    given.observations = columns.values("observations", given.observations, len(rows))
     if given.afterstates is not m.NIL and given.afterstates is not None:
-        if legal is None:
+        if given.legal is None:
             raise ProtocolError("invalid", "`afterstates` need `legal`")
-        total = int(columns.counts(legal).sum())
-        afterstates = columns.values("afterstates", given.afterstates, total)
-    finals = columns.values("finals", given.finals, len(ended))
+        total = int(columns.counts(given.legal).sum())
+        given.afterstates = columns.values("afterstates", given.afterstates, total)
+    else:
+        given.afterstates = None
+    finals = given.finals = columns.values("finals", given.finals, len(ended))
     if isinstance(finals, np.ndarray):
         whole = finals.ndim > 1 and finals.shape[1] == number
     else:
         whole = all(isinstance(e, list) and len(e) == number for e in finals or ())
     if not whole and len(ended):
         raise ProtocolError("invalid", f"`finals` needs an observation for each of {number} seats")
-    outcomes = given.outcomes
-    if outcomes is not None:
-        outcomes = columns.read("outcomes", outcomes, np.float64, len(ended), number)
-    truncated = given.truncated
-    if truncated is not None:
-        truncated = columns.read("truncated", truncated, np.uint8, len(ended), number)
-        if (truncated > 1).any():
-            raise ProtocolError(
-                "invalid", f"`truncated` has a {int(truncated.max())}; it is 0 or 1"
-            )
+    if given.outcomes is not None:
+        shape = len(ended), number
+        given.outcomes = columns.read("outcomes", given.outcomes, np.float64, *shape)
+    if given.truncated is not None:
+        cut = columns.read("truncated", given.truncated, np.uint8, len(ended), number)
+        if (cut > 1).any():
+            raise ProtocolError("invalid", f"`truncated` has a {int(cut.max())}; it is 0 or 1")
+        given.truncated = cut
     if len(given.faults) != failed:
         raise ProtocolError("invalid", "`faults` needs an entry for each slot with `over` 3")
-    return TurnColumns(
-        *(over, rewards, rows, seats, legal, observations, afterstates, ended, finals, outcomes),
-        truncated,
-    )
+    return ended
 
 
-def wrong(read: TurnColumns, batch: Column) -> dict[int, str]:
-    """Return, by slot, faults that end only that slot's episode."""
+def wrong(read: m.Turns, batch: Column, ended: Column) -> dict[int, str]:
+    """Return, by slot, faults of checked turns that end only that slot's episode."""
     found = {}
     if read.rewards is not None and not columns.every(finite := np.abs(read.rewards) <= LARGEST):
         for at in np.flatnonzero(~finite.all(axis=1)).tolist():
@@ -136,7 +103,7 @@ def wrong(read: TurnColumns, batch: Column) -> dict[int, str]:
     if outcomes is not None:
         partial = ~np.isnan(outcomes).all(axis=1) & ~(np.abs(outcomes) <= LARGEST).all(axis=1)
         for at in np.flatnonzero(partial).tolist():
-            slot = int(batch[read.ended[at]])
+            slot = int(batch[ended[at]])
             found.setdefault(slot, f"`outcomes` of slot {slot} are {outcomes[at].tolist()}")
     return found
 
@@ -164,18 +131,9 @@ def _acting(given: m.Turns, go: Column, number: int) -> tuple[Column, Column]:
     return rows, seats
 
 
-@dataclass(frozen=True, slots=True)
-class ActionColumns:
-    """The columns of an agent's answer, checked for type and length."""
-
-    actions: Column
-    refused: Column | None
-    faults: dict[int, m.Fault]
-    """Faults by row."""
-
-
-def actions(given: m.Actions, rows: Column, seats: Column) -> ActionColumns:
-    """Decode the answer to the decisions of some slots and seats.
+def actions(given: m.Actions, rows: Column, seats: Column) -> dict[int, m.Fault]:
+    """Replace the columns of an answer, to the decisions of some slots and seats, by checked ones;
+    return the faults by row.
 
     Raises:
         ProtocolError: ``invalid``: the rows are not those of the decisions.
@@ -186,19 +144,15 @@ def actions(given: m.Actions, rows: Column, seats: Column) -> ActionColumns:
         raise ProtocolError("invalid", f"`slots`: {_difference(slots, rows)}")
     if not columns.same(columns.read("seats", given.seats, np.int32, count), seats):
         raise ProtocolError("invalid", "`seats` are not those of the decisions, in their order")
-    chosen = columns.read("actions", given.actions, np.int64, count)
-    refused = (
-        columns.read("refused", given.refused, np.int32, count)
-        if given.refused is not None
-        else None
-    )
+    given.actions = columns.read("actions", given.actions, np.int64, count)
+    if given.refused is not None:
+        given.refused = columns.read("refused", given.refused, np.int32, count)
     measures = given.measures
     if measures is not None and not (isinstance(measures, list) and len(measures) == count):
         raise ProtocolError("invalid", f"`measures` needs a map for each of {count} rows")
-    resigns = given.resigns
-    if any(not 0 <= row < count for row in resigns):
+    if any(not 0 <= row < count for row in given.resigns):
         raise ProtocolError("invalid", f"`resigns` names a row beyond {count - 1}")
-    faults = {}
+    faults: dict[int, m.Fault] = {}
     if len(given.faults) > count:
         raise ProtocolError("invalid", f"`faults` has more than an entry for each of {count} rows")
     named = list(zip(rows.tolist(), seats.tolist(), strict=True)) if given.faults else []
@@ -210,13 +164,12 @@ def actions(given: m.Actions, rows: Column, seats: Column) -> ActionColumns:
             text = f"`faults` names slot {fault.slot}{seat}, which has no row"
             raise ProtocolError("invalid", text)
         faults.update(dict.fromkeys(at, fault))
-    return ActionColumns(chosen, refused, faults)
+    return faults
 
 
 def _difference(found: Column, wanted: Column) -> str:
     """Return how the received slots differ from the expected ones."""
     came, asked = found.tolist(), wanted.tolist()
-
     twice = {each for each, count in Counter(came).items() if count > 1}
     doubled = sorted(twice - {each for each, count in Counter(asked).items() if count > 1})
     foreign, missing = sorted(set(came) - set(asked)), sorted(set(asked) - set(came))

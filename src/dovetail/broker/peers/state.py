@@ -5,10 +5,12 @@ All other state is in the part that owns it: ``instances``, ``requests``, ``runs
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from mypy_extensions import mypyc_attr
 
@@ -16,9 +18,52 @@ from dovetail.broker.peers import limits
 from dovetail.broker.peers.access import Access
 from dovetail.broker.peers.outbox import Address, Out
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.timers import Timers
+from dovetail.broker.rules.clocks import FOREVER
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import AnyRecord, StateRecord
+
+
+class Timed(Protocol):
+    """Something with a deadline."""
+
+    @property
+    def deadline(self) -> float:
+        """The time at which it is overdue; ``FOREVER`` for never."""
+        ...
+
+    timer: float
+    """The time of its earliest entry in the heap; ``FOREVER`` without one."""
+
+
+class Timers:
+    """A heap of deadlines, each checked again when its entry comes up."""
+
+    def __init__(self) -> None:
+        self.heap: list[tuple[float, int, Timed]] = []
+        """Entries by time; an object can have several."""
+        self._order = itertools.count()
+
+    def watch(self, timed: Timed) -> None:
+        """Watch an object's deadline; call again if it becomes earlier."""
+        if timed.deadline < timed.timer:
+            timed.timer = timed.deadline
+            heapq.heappush(self.heap, (timed.timer, next(self._order), timed))
+
+    def rewatch(self, timed: Timed) -> None:
+        """Watch an object whose entries were cleared from the heap."""
+        timed.timer = FOREVER
+        self.watch(timed)
+
+    def due(self, now: float) -> Iterator[Timed]:
+        """Yield the overdue objects; the caller handles each before it takes the next."""
+        while self.heap and self.heap[0][0] <= now:
+            due, _, timed = heapq.heappop(self.heap)
+            if timed.timer != due:
+                continue
+            timed.timer = FOREVER
+            if timed.deadline <= now:
+                yield timed
+            self.watch(timed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dovetail.broker.matches.instances import Instance, Instances
-from dovetail.broker.matches.match import Play
+from dovetail.broker.matches.match import Match, Play
 from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers import limits
 from dovetail.broker.peers.state import BrokerPart, BrokerState
-from dovetail.broker.requests.request import Answered
-from dovetail.broker.requests.requests import Requests
+from dovetail.broker.requests.requests import Request, Requests
 from dovetail.broker.rules.clocks import SeatClock
 from dovetail.broker.rules.ending import Ending
-from dovetail.broker.runs.events import Ended
 from dovetail.broker.runs.runs import Runs
 from dovetail.protocol import messages as m
 
@@ -36,10 +34,7 @@ class AgentRecovery(BrokerPart):
 
     # -- saves -----------------------------------------------------------------------------------
 
-    def on_ended(self, event: Ended, now: float) -> None:
-        self.ended(event.run)
-
-    def ended(self, run: RunState) -> None:
+    def ended(self, run: RunState, match: Match | None, now: float) -> None:
         """Count an ended episode, and request a save of each agent that is due for one."""
         if not (run.asked.save_every or run.waits):
             return
@@ -105,13 +100,13 @@ class AgentRecovery(BrokerPart):
             seat = play.seat_of(lost)
             if seat is None:  # a substitute has it
                 continue
-            if run.substitutes and _substitute(run, play, lost, now):
+            if run.substitutes and _substitute(play, lost, now):
                 self._runs.matches.watch(match)
                 continue
             run.schedule.forgive(play.episode.index)
             ending = Ending("disconnected", seat, message=text)
-            self._runs.episodes.finish(run, play, ending)
-            self.ended(run)
+            self._runs.episodes.finish(play, ending)
+            self.ended(run, match, now)
             self._runs.go_on(run, match, now)
         for match in run.matches.values():
             match.unseat(lost)
@@ -164,14 +159,15 @@ class AgentRecovery(BrokerPart):
         )
         self._requests.internal(maker, create)
 
-    def on_answered(self, event: Answered, now: float) -> None:
-        message, failure = event.request.message, event.failure
+    def answered(self, request: Request, state: bytes | None, failure: str, now: float) -> None:
+        """Handle the answer to a request of the broker's own."""
+        message = request.message
         assert isinstance(message, m.Create | m.Load | m.Save)
         instance = self._instances.get(message.instance)
         if instance is None:
             return
         if isinstance(message, m.Save):
-            failure = failure or self._keep(instance, event.state or b"")
+            failure = failure or self._keep(instance, state or b"")
             if failure:  # one that cannot be saved is not asked again: ``saving`` stays
                 text = f"{instance.agent} could not be saved, and is not asked again: {failure}"
                 for run in self._runs.of(instance):
@@ -196,11 +192,11 @@ def _remark(run: RunState, text: str) -> None:
     run.experiment.complain("unavailable", text)
 
 
-def _substitute(run: RunState, play: Play, lost: Instance, now: float) -> bool:
+def _substitute(play: Play, lost: Instance, now: float) -> bool:
     """Give a lost agent's seats to its substitutes; return whether they were free."""
     seats = {
         assignment: found.instance
-        for assignment, found in enumerate(run.assignments(play.episode.index))
+        for assignment, found in enumerate(play.match.run.assignments(play.episode.index))
         if play.match.seats[assignment].instance is lost
     }
     if not all(found.free() for found in seats.values()):

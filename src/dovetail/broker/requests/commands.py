@@ -155,7 +155,7 @@ class Commands:
         abandoned = list(run.playing) if command.abandon and run.rules.stepwise else []
         for match in abandoned:
             ending = Ending("truncated", message="the experiment abandoned the episode")
-            self._runs.episodes.finish(run, run.playing[match], ending)
+            self._runs.episodes.finish(run.playing[match], ending)
         if not run.rules.stepwise or run.playing or run.request is not None or run.permits:
             text = "start begins an episode of a stepwise run, once the last one is over"
             peer.refuse(command.id, "wrong-state", text)
@@ -175,7 +175,7 @@ class Commands:
             text = "step continues an episode of a stepwise run that `start` began"
             raise ProtocolError("wrong-state", text)
         run.request = command.id
-        self._runs.episodes.decide(run, plays[0], now)
+        self._runs.episodes.decide(plays[0], now)
 
     # -- watching --------------------------------------------------------------------------------
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from dovetail.broker.matches.instances import Instance, Instances
 from dovetail.broker.peers.holdings import (
@@ -25,12 +27,59 @@ from dovetail.broker.peers.limits import (
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.requests.catalogue import unoffered
-from dovetail.broker.requests.request import Answered, Passed, Request
 from dovetail.broker.rules.clocks import FOREVER
-from dovetail.broker.runs.events import Orphaned
 from dovetail.broker.runs.runs import Runs
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code, ProtocolError
+
+Passed = (
+    m.Create
+    | m.Save
+    | m.Load
+    | m.AgentMessage
+    | m.Cleanup
+    | m.EnvironmentMessage
+    | m.EnvironmentLookahead
+)
+"""The messages that carry a request to the program that answers it."""
+
+
+@dataclass(eq=False, slots=True)
+class Request:
+    """A request to an agent's or environment's program, on behalf of another peer."""
+
+    peer: Peer
+    """The peer that answers."""
+    message: Passed
+    asker: Peer
+    id: int
+    """The asker's ``id`` of it."""
+    seconds: float | None
+    """The asker's timeout; None for no limit."""
+    deadline: float
+    state_name: str | None = None
+    """The name under which a saved state is stored."""
+    shared: bool = False
+    """True if others may use that state."""
+    agent: str = ""
+    """The agent type of that state."""
+    given_up: bool = False
+    """True if the answer is no longer wanted."""
+    size: int = 0
+    """Bytes held for it; see ``holdings``."""
+    timer: float = FOREVER
+    internal: bool = False
+    """True if the broker itself is asking."""
+
+
+class Answered(NamedTuple):
+    """The event of an answer to one of the broker's own requests."""
+
+    request: Request
+    state: bytes | None
+    """The agent's state, if that was requested."""
+    failure: str
+    """The reason for a failure; empty on success."""
 
 
 class Requests(BrokerPart):
@@ -322,9 +371,10 @@ class Requests(BrokerPart):
         cleanup = m.Cleanup(self._broker.number(), instance.number)
         instance.peer.outbox.release(instance.peer.outbox.ask(cleanup))
 
-    def on_orphaned(self, event: Orphaned, now: float) -> None:
-        if self._instances.get(event.instance.number) is event.instance:  # it may have ended since
-            self.dismiss(event.instance)
+    def orphaned(self, instance: Instance, now: float) -> None:
+        """Clean up an agent whose last run is over, unless it has ended since."""
+        if self._instances.get(instance.number) is instance:
+            self.dismiss(instance)
 
     def timed(self) -> Iterable[Request]:
         return self._all.values()

@@ -313,7 +313,7 @@ class Sessions:
     def _waiting(self, peer: Peer) -> int:
         """Return the number of runs that need a peer."""
         seated = (number for each in self._instances.at(peer) for number in each.runs)
-        return len({*seated, *(match.run for match in self._runs.matches.at(peer))})
+        return len({*seated, *(match.run.number for match in self._runs.matches.at(peer))})
 
     def on_bye(self, peer: Peer, message: m.Bye, now: float) -> None:
         self._forget(peer, "bye", "left", now)

@@ -28,12 +28,13 @@ from dovetail.broker.rules.legality import (
     allowed,
     check,
     check_views,
+    chosen,
     refusal,
     replacement,
     unreadable,
 )
-from dovetail.broker.rules.opening import Opening
 from dovetail.protocol import messages as m
+from dovetail.protocol.seeds import derive
 from dovetail.protocol.states import MATCH, SEAT, Machine, MatchPhase, column
 
 # Needed every turn: compiled, a `Final` name is a C variable, while any other is looked up.
@@ -64,9 +65,9 @@ class Episode:
     """
 
     __slots__ = (
-        *("_patience", "breached", "deadline", "history", "index", "latest", "machine", "match"),
-        *("number", "opening", "owing", "rules", "seats", "seed", "spec", "think", "thoughts"),
-        *("to_act", "turn"),
+        *("_line", "_patience", "breached", "deadline", "history", "index", "latest", "machine"),
+        *("match", "number", "opening", "owing", "rules", "seats", "seed", "spec", "think"),
+        *("thoughts", "to_act", "turn"),
     )
 
     def __init__(
@@ -109,7 +110,9 @@ class Episode:
         """True if a watcher may see agents' thoughts."""
         self.thoughts: list[tuple[int, m.Thoughts]] = []
         """The thoughts of the seats that acted last."""
-        self.opening = Opening(seed, rules.opening_turns, line)
+        self._line = line
+        self.opening = rules.opening_turns if line is None else len(line)
+        """The number of turns at the beginning in which the broker acts in place of the seats."""
 
     # -- the environment's turn ------------------------------------------------------------------
 
@@ -144,7 +147,7 @@ class Episode:
     def refused(self, seat: int | None, message: str) -> Ending:
         """Handle a seat's last action, refused by the environment; return the ending."""
         self.machine.on("error")
-        if self.turn < self.opening.turns:  # no seat chose it
+        if self.turn < self.opening:  # no seat chose it
             message = f"opening, turn {self.turn}: {message}"
             return Ending("environment-failed", message=message)
         if seat is None or seat not in self.to_act:
@@ -160,8 +163,23 @@ class Episode:
 
     def open(self) -> Ending | None:
         """Choose the seats' actions in a turn of the opening; return the ending, if any."""
-        wrong = self.opening.act(self.latest, self.seats)
-        return Ending("environment-failed", message=wrong) if wrong else None
+        turn, to_act = self.turn, self.to_act
+        joint = None if self._line is None else self._line[turn]
+        if joint is not None and len(joint) != len(to_act):
+            text = f"the opening has {len(joint)} actions for {len(to_act)} seats"
+            return Ending("environment-failed", message=f"turn {turn}: {text}")
+        views = {view.seat: view for view in self.latest.seats}
+        for number, seat in enumerate(to_act):
+            account, legal = self.seats[seat], views[seat].legal
+            if joint is None:
+                draw = derive(self.seed, "opening", turn, seat)
+                account.action = chosen(draw, legal, account.space)
+            else:
+                account.action = joint[number]
+            if account.action is None or not allowed(account.action, legal, account.space):
+                text = refusal(account.action, legal, account.space)
+                return Ending("environment-failed", message=f"opening, turn {turn}: {text}")
+        return None
 
     # -- the seats' decisions --------------------------------------------------------------------
 

@@ -16,7 +16,6 @@ from msgspec.structs import astuple, replace
 
 from dovetail.broker.matches.match import Match, Play, opening
 from dovetail.broker.matches.matches import Matches
-from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.clocks import FOREVER
@@ -45,7 +44,6 @@ def _plain(value: Any) -> Any:
 class Migration:
     """An episode that is moving to another environment."""
 
-    run: RunState
     play: Play
     asked: int
     """The ``seq`` of the pending request to that environment."""
@@ -67,10 +65,10 @@ class EpisodeMigrations(BrokerPart):
         self.all: dict[int, Migration] = {}
         """Migrations by the number of the match."""
 
-    def begin(self, run: RunState, play: Play, peer: Peer, now: float) -> None:
+    def begin(self, play: Play, peer: Peer, now: float) -> None:
         """Open the match of an episode at another peer, under the same number."""
         match = play.match
-        asked = run.asked
+        asked = match.run.asked
         if match.moving:
             self.end(match)
         before = match.environment.outbox
@@ -83,7 +81,7 @@ class EpisodeMigrations(BrokerPart):
         if play.episode.machine.state == "transition":
             play.episode.deadline = FOREVER
         seq = peer.outbox.ask(m.Open(match.number, asked.environment, asked.configuration))
-        migration = Migration(run, play, seq, now + run.rules.patience)
+        migration = Migration(play, seq, now + match.run.rules.patience)
         self.all[match.number] = migration
         self._broker.timers.watch(migration)
 
@@ -108,7 +106,7 @@ class EpisodeMigrations(BrokerPart):
             return
         migration.machine.on("start")
         migration.asked = match.environment.outbox.ask(replace(migration.play.start))
-        migration.deadline = now + migration.run.rules.patience
+        migration.deadline = now + match.run.rules.patience
         if migration.play.episode.turn < 0:
             self._take_over(migration, now)
 
@@ -128,7 +126,7 @@ class EpisodeMigrations(BrokerPart):
             self._failed(migration, f"{text}; are its episodes decided by the seed?")
             return
         migration.machine.on("turn")
-        migration.deadline = now + migration.run.rules.patience
+        migration.deadline = now + match.run.rules.patience
         if last:
             self._take_over(migration, now)
             return
@@ -155,7 +153,7 @@ class EpisodeMigrations(BrokerPart):
         self._matches.watch(match)
 
     def _failed(self, migration: Migration, text: str) -> None:
-        self._broker.events.append(EnvironmentFailed(migration.run, migration.play.match, text))
+        self._broker.events.append(EnvironmentFailed(migration.play.match, text))
 
     def on_overdue(self, migration: Migration, now: float) -> None:
         name = migration.play.match.environment.name

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from dovetail.broker.matches.match import Match, Pace, Play
 from dovetail.broker.matches.matches import Matches
-from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.holdings import grow, grown
 from dovetail.broker.peers.limits import ACTIONS, COUNTED, PASSED, SHOWN
 from dovetail.broker.peers.peers import Peer
@@ -20,7 +19,6 @@ from dovetail.broker.watch.watching import Watching, shown
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
-from dovetail.protocol.journal import EpisodeRecord
 
 
 class Episodes(BrokerPart):
@@ -32,7 +30,7 @@ class Episodes(BrokerPart):
         self._broker = broker
         self._watching = watching
         self._matches = matches
-        self._all: dict[int, tuple[RunState, Play]] = {}
+        self._all: dict[int, Play] = {}
         self.migrations = EpisodeMigrations(broker, matches)
 
     def __len__(self) -> int:
@@ -40,11 +38,11 @@ class Episodes(BrokerPart):
 
     def get(self, number: int) -> Play | None:
         """Return an episode by number; None if it is not in progress."""
-        found = self._all.get(number)
-        return None if found is None else found[1]
+        return self._all.get(number)
 
-    def begin(self, run: RunState, match: Match, now: float) -> None:
+    def begin(self, match: Match, now: float) -> None:
         """Start the next episode of a run in an idle match."""
+        run = match.run
         index = run.schedule.take()
         seated = run.assignments(index)
         for instance in {assignment.instance for assignment in seated}:
@@ -66,31 +64,25 @@ class Episodes(BrokerPart):
             pace=interest.pace,
         )
         play.episode.think = interest.thoughts[play.seen]
-        self._all[number] = run, play
-        run.playing[match] = play
+        self._all[number] = run.playing[match] = play
         self._matches.watch(match)
 
     # -- messages --------------------------------------------------------------------------------
 
     def on_turn(self, peer: Peer, turn: m.Turn, now: float) -> None:
-        found = self._all.get(turn.episode)
-        if found is None:
+        play = self._all.get(turn.episode)
+        if play is None or play.match.environment is not peer:
             self._broker.ignore(peer, turn)
             return
-        run, play = found
-        episode = play.episode
+        match, episode = play.match, play.episode
         number = turn.turn
-        if (
-            episode.machine.state != "transition"
-            or number != episode.turn + 1
-            or play.match.environment is not peer
-            or play.match.moving
-        ):
-            if play.match.moving and play.match.environment is peer:
-                self.migrations.turned(play.match, turn, now)
-            else:
-                self._broker.ignore(peer, turn)
+        if match.moving:
+            self.migrations.turned(match, turn, now)
             return
+        if episode.machine.state != "transition" or number != episode.turn + 1:
+            self._broker.ignore(peer, turn)
+            return
+        run = match.run
         self._broker.counters["turns"] += 1
         peer.outbox.answered(play.asked)
         try:
@@ -98,13 +90,13 @@ class Episodes(BrokerPart):
         except ProtocolError as error:
             text = f"{peer.name} sent an invalid turn {number}: {error}"
             peer.complain(error.code, text)
-            self._end(run, play, Ending("environment-failed", message=text))
+            self._end(play, Ending("environment-failed", message=text))
             return
         if peer.size > COUNTED or play.latest:
             play.latest = grown(turn, peer.size) if peer.size > COUNTED else 0
-            ending = ending or self._counted(run, play)
-        if ending is None and number < episode.opening.turns:
-            self._open(run, play, now)
+            ending = ending or self._counted(play)
+        if ending is None and number < episode.opening:
+            self._open(play, now)
             return
         interest = self._watching.of(run) if self._watching.attended else None
         if interest is not None or episode.think:
@@ -112,33 +104,32 @@ class Episodes(BrokerPart):
         if ending is None and not episode.rules.stepwise:
             play.decide(now)
         if run.request is not None or (interest is not None and (play.due or interest.all)):
-            self._show(run, play, ending, now if ending is None else None)
+            self._show(play, ending, now if ending is None else None)
         if episode.thoughts:
             episode.thoughts.clear()
         if ending is not None:
-            self._end(run, play, ending)
-        elif episode.deadline < play.match.timer:
-            self._matches.watch(play.match)
+            self._end(play, ending)
+        elif episode.deadline < match.timer:
+            self._matches.watch(match)
 
-    def _open(self, run: RunState, play: Play, now: float) -> None:
+    def _open(self, play: Play, now: float) -> None:
         """Act in place of the seats in a turn of the opening."""
-        if self._watching.shows(run, play):
-            self._watching.show(run, play, now=now)
+        if self._watching.shows(play):
+            self._watching.show(play, now=now)
         ending = play.episode.open()
         if ending is not None:
-            self._end(run, play, ending)
+            self._end(play, ending)
             return
-        play.step(now, self._pace(run, play, now))
+        play.step(now, self._pace(play, now))
         if play.episode.deadline < play.match.timer:
             self._matches.watch(play.match)
 
     def on_action(self, peer: Peer, action: m.Action, now: float) -> None:
-        found = self._all.get(action.episode)
-        if found is None:
+        play = self._all.get(action.episode)
+        if play is None:
             self._broker.ignore(peer, action)
             self._broker.events.append(Heard(peer))
             return
-        run, play = found
         seats = play.match.seats
         number = action.seat
         if not (0 <= number < len(seats) and seats[number].instance.peer is peer):
@@ -156,11 +147,11 @@ class Episodes(BrokerPart):
             seat.init = 0
         ending = episode.acted(number, action, now)
         if peer.size:  # else a number of an agent in this program
-            ending = self._kept(run, play, action, peer.size, ending)
-        self._answered(run, play, ending, now)
+            ending = self._kept(play, action, peer.size, ending)
+        self._answered(play, ending, now)
 
     def _kept(
-        self, run: RunState, play: Play, action: m.Action, size: int, ending: Ending | None
+        self, play: Play, action: m.Action, size: int, ending: Ending | None
     ) -> Ending | None:
         """Count the bytes kept of an action of ``size`` bytes; return the ending, if any."""
         if action.thoughts is not None:  # they are not kept, and may be much
@@ -174,26 +165,26 @@ class Episodes(BrokerPart):
             )
             ending = Ending("truncated", message=text)
         if play.latest + play.actions - play.held > COUNTED:
-            ending = ending or self._counted(run, play)
+            ending = ending or self._counted(play)
         return ending
 
-    def _counted(self, run: RunState, play: Play) -> Ending | None:
+    def _counted(self, play: Play) -> Ending | None:
         """Count the bytes kept of an episode; return its ending if they are too many."""
         more = play.latest + play.actions - play.held
         play.held += more
-        text = grow(self._broker, run.experiment, more)
+        text = grow(self._broker, play.match.run.experiment, more)
         return Ending("truncated", message=text) if text else None
 
-    def _answered(self, run: RunState, play: Play, ending: Ending | None, now: float) -> None:
+    def _answered(self, play: Play, ending: Ending | None, now: float) -> None:
         """Continue after a seat's answer."""
         episode = play.episode
         if ending is not None:
-            self._end(run, play, ending)
+            self._end(play, ending)
             return
         if not episode.owing:
-            play.step(now, self._pace(run, play, now))
+            play.step(now, self._pace(play, now))
         elif self._watching.peers:
-            self._timed(run, play, now)
+            self._timed(play, now)
         if episode.deadline < play.match.timer:
             self._matches.watch(play.match)
 
@@ -204,24 +195,25 @@ class Episodes(BrokerPart):
         now: float,
     ) -> None:
         """Handle an error in answer to an episode's request."""
-        run, play = self._all[asked.episode]
+        play = self._all[asked.episode]
         episode = play.episode
         if play.match.moving and isinstance(asked, m.EnvironmentStart | m.EnvironmentStep):
-            self._broker.events.append(EnvironmentFailed(run, play.match, error.message))
+            self._broker.events.append(EnvironmentFailed(play.match, error.message))
             return
         if isinstance(asked, m.AgentStart | m.AgentStep):
-            self._answered(run, play, episode.crashed(asked.seat, error, now), now)
+            self._answered(play, episode.crashed(asked.seat, error, now), now)
             return
         if error.code == "illegal":
             ending = episode.refused(error.seat, error.message)
         else:
             ending = episode.failed(error.message)
-        self._end(run, play, ending)
+        self._end(play, ending)
 
     def watched(self, peer: Peer, asked: m.Watch, now: float) -> None:
         """Show a new watcher the current turns; texts and scenes follow from the next turn on."""
         units = PASSED * len(self._all)
-        for run, play in self._all.values():
+        for play in self._all.values():
+            run = play.match.run
             if self._watching.asked(peer, run) is not asked:
                 continue
             start = play.start
@@ -231,7 +223,7 @@ class Episodes(BrokerPart):
                 play.late = True
             play.episode.think = self._watching.wishes(run).thoughts[play.seen]
             if asked.scenes and play.episode.turn >= 0:
-                self._watching.show_one(peer, asked, run, shown(run, play, now=now))
+                self._watching.show_one(peer, asked, run, shown(play, now=now))
                 units += SHOWN
         self._broker.charge(peer, units)
 
@@ -239,30 +231,30 @@ class Episodes(BrokerPart):
 
     def restarted(self, now: float) -> None:
         """Stop the clocks of the peers that have yet to come back."""
-        for _, play in self._all.values():
+        for play in self._all.values():
             play.stop(now)
 
     def back(self, peer: Peer, now: float) -> None:
         """Resume the clocks of a peer that has come back, and show it what it watches."""
         self._broker.charge(peer, PASSED * len(self._all))
-        for run, play in self._all.values():
+        for play in self._all.values():
             if play.stopped and play.go(peer, now):
                 self._matches.watch(play.match)
-                self._timed(run, play, now)
+                self._timed(play, now)
         for asked in peer.watching.values():
             self.watched(peer, asked, now)
 
     # -- progress --------------------------------------------------------------------------------
 
-    def decide(self, run: RunState, play: Play, now: float) -> None:
+    def decide(self, play: Play, now: float) -> None:
         """Ask the seats of a stepwise run for one turn's decisions."""
         play.decide(now)
         self._matches.watch(play.match)
-        self._timed(run, play, now)
+        self._timed(play, now)
 
-    def finish(self, run: RunState, play: Play, ending: Ending) -> None:
+    def finish(self, play: Play, ending: Ending) -> None:
         """End an episode: tell the seats, record it, tell the experiment and the watchers."""
-        episode = play.episode
+        run, episode = play.match.run, play.episode
         seats = play.end(ending)
         run.experiment.held -= play.held
         del self._all[episode.number]
@@ -284,23 +276,13 @@ class Episodes(BrokerPart):
             ending.message,
             digest=sha256(codec.encode(episode.history)).hexdigest()[:16],
             opening=[
-                [action for _, action in joint]
-                for joint in episode.history[: episode.opening.turns]
+                [action for _, action in joint] for joint in episode.history[: episode.opening]
             ],
         )
         self._broker.record(
             run.experiment,
-            EpisodeRecord(
-                result,
-                run.asked.environment,
-                run.asked.configuration,
-                run.rules.mode,
-                episode.history,
-                episode.breached,
-                label=run.asked.label,
-                names=run.called(episode.index, seats),
-                derivation=run.asked.derivation,
-                seeds=[seat.seed for seat in episode.seats],
+            run.record(
+                result, episode.history, episode.breached, [seat.seed for seat in episode.seats]
             ),
             run.written + play.size,
         )
@@ -308,46 +290,44 @@ class Episodes(BrokerPart):
         judged = ending.blame is None or not episode.to_act
         ruled = ending.reason in ("terminated", "truncated") and judged
         if not ruled and episode.turn >= 0:
-            self._show(run, play, ending)
+            self._show(play, ending)
         self._watching.tell(run, result, seen=play.seen)
         if run.request is not None:
             number, run.request = run.request, None
             run.experiment.refuse(number, "wrong-state", f"{ending.reason}: {ending.message}")
 
-    def _end(self, run: RunState, play: Play, ending: Ending) -> None:
-        self.finish(run, play, ending)
-        self._broker.events.append(Ended(run, play.match))
+    def _end(self, play: Play, ending: Ending) -> None:
+        self.finish(play, ending)
+        self._broker.events.append(Ended(play.match.run, play.match))
 
-    def overdue(self, run: RunState, play: Play, now: float) -> None:
+    def overdue(self, play: Play, now: float) -> None:
+        match = play.match
         if play.episode.machine.state == "transition":
-            if not play.match.moving:
-                what = f"was silent for {run.rules.answer_timeout} s"
-                text = f"environment {play.match.environment.name} {what}"
-                self._broker.events.append(EnvironmentFailed(run, play.match, text))
+            if not match.moving:
+                what = f"was silent for {match.run.rules.answer_timeout} s"
+                text = f"environment {match.environment.name} {what}"
+                self._broker.events.append(EnvironmentFailed(match, text))
             return
-        ending = play.overdue(now, self._pace(run, play, now))
+        ending = play.overdue(now, self._pace(play, now))
         if ending is not None:
-            self._end(run, play, ending)
+            self._end(play, ending)
 
-    def _pace(self, run: RunState, play: Play, now: float) -> Pace | None:
+    def _pace(self, play: Play, now: float) -> Pace | None:
         """Return the pace of paced watchers if they are shown the next turn, else None."""
-        if now >= play.rest:
-            return self._watching.wishes(run).pace
-        return None
+        return self._watching.wishes(play.match.run).pace if now >= play.rest else None
 
-    def _timed(self, run: RunState, play: Play, now: float) -> None:
+    def _timed(self, play: Play, now: float) -> None:
         """Show the latest turn again, since clocks have started or stopped."""
         turn = play.episode.turn
-        if turn >= 0 and play.episode.seats[0].clock.timed and self._watching.shows(run, play):
-            self._watching.show(run, play, now=now)
+        if turn >= 0 and play.episode.seats[0].clock.timed and self._watching.shows(play):
+            self._watching.show(play, now=now)
 
-    def _show(
-        self, run: RunState, play: Play, ending: Ending | None, now: float | None = None
-    ) -> None:
+    def _show(self, play: Play, ending: Ending | None, now: float | None = None) -> None:
         """Show the latest turn to watchers and to an experiment that requested it."""
-        if run.request is None and not self._watching.shows(run, play, ending is not None):
+        run = play.match.run
+        if run.request is None and not self._watching.shows(play, ending is not None):
             return
-        turn = self._watching.show(run, play, ending, now, play.episode.thoughts)
+        turn = self._watching.show(play, ending, now, play.episode.thoughts)
         if run.request is not None:
             number, run.request = run.request, None
             run.experiment.reply(number, turn)

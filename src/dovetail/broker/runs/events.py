@@ -1,4 +1,4 @@
-"""Events of runs, raised by this package's parts and dispatched by ``core``."""
+"""Events of runs, raised by this package's parts; ``core`` calls others with their fields."""
 
 from __future__ import annotations
 
@@ -11,16 +11,10 @@ from dovetail.broker.peers.peers import Peer
 
 
 class Ended(NamedTuple):
-    """A single episode has ended; its match is free."""
+    """An episode has ended, and its match is free; or batched ones have, of no single match."""
 
     run: RunState
-    match: Match
-
-
-class BatchEnded(NamedTuple):
-    """Batched episodes of a run have ended."""
-
-    run: RunState
+    match: Match | None = None
 
 
 class EnvironmentFailed(NamedTuple):
@@ -29,7 +23,6 @@ class EnvironmentFailed(NamedTuple):
     ``Runs.environment_gone`` handles one whose program is gone.
     """
 
-    run: RunState
     match: Match
     text: str
     """The reason, to be shown."""

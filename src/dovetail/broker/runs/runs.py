@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -14,15 +14,14 @@ from dovetail.broker.matches.matches import Matches
 from dovetail.broker.matches.run import RunState
 from dovetail.broker.matches.stack import Slot
 from dovetail.broker.matches.stack_decode import problem as unsuitable
-from dovetail.broker.peers.limits import PASSED, REPORTED, charge
+from dovetail.broker.peers.limits import PASSED, REPORTED, charge, quoted
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.runs.episode_migration import MOVES
 from dovetail.broker.runs.episodes import Episodes
-from dovetail.broker.runs.events import BatchEnded, Ended, EnvironmentFailed, Heard, Orphaned
+from dovetail.broker.runs.events import Orphaned
 from dovetail.broker.runs.stacked import Stacked, groups
-from dovetail.broker.runs.stalled_runs import waiting
 from dovetail.broker.watch.watching import Watching
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import CODES
@@ -85,7 +84,7 @@ class Runs(BrokerPart):
         if match is None or match.environment is not peer or not match.machine.takes("spec"):
             self._broker.ignore(peer, spec)
             return
-        run = self._runs[match.run]
+        run = match.run
         wrong, code = match.opened(spec), "invalid"
         if not wrong and spec.seats != len(run.agents):
             wrong = (
@@ -99,9 +98,9 @@ class Runs(BrokerPart):
         if not match.slots:
             run.idle.append(match)
         elif not unsuitable(spec):
-            self.stacked.opened(run, match)
+            self.stacked.opened(match)
         else:  # its episodes are played singly instead
-            self._close(run, match)
+            self._close(match)
             for _ in range(match.slots):
                 self.matches.open(run, now)
         self.advance(run, now)
@@ -110,10 +109,10 @@ class Runs(BrokerPart):
         """Handle a program's refusal to play a match."""
         match = self.matches.get(asked.match)
         assert match is not None  # a match that is closed awaits nothing
-        run = self._runs[match.run]
+        run = match.run
         if isinstance(asked, m.Open):
             if match.moving:
-                self._replace_environment(run, match, error.message, now)
+                self.replace_environment(match, error.message, now)
                 return
             match.environment.outbox.answered(match.asked)
             match.machine.on("error")
@@ -125,20 +124,20 @@ class Runs(BrokerPart):
         self.finish(run, "failed", error.message, now, blame=blame, code=code)
 
     def on_overdue(self, match: Match, now: float) -> None:
-        run = self._runs[match.run]
+        run = match.run
         if match.play is not None:
-            self.episodes.overdue(run, match.play, now)
+            self.episodes.overdue(match.play, now)
             return
         patience = run.rules.answer_timeout
         text = f"environment {match.environment.name} did not open within {patience} s"
         self.finish(run, "failed", text, now, code="timeout")
 
-    def _close(self, run: RunState, match: Match) -> None:
+    def _close(self, match: Match) -> None:
         """Close a match without an episode."""
         if match.moving:
             self.episodes.migrations.end(match)
-        self.stacked.close(run, match)
-        self.matches.close(run, match)
+        self.stacked.close(match)
+        self.matches.close(match)
 
     # -- scheduling ------------------------------------------------------------------------------
 
@@ -157,7 +156,7 @@ class Runs(BrokerPart):
             if not run.free():
                 break
             run.permits = 0
-            self.episodes.begin(run, run.idle.pop(), now)
+            self.episodes.begin(run.idle.pop(), now)
         self.stacked.advance(run, now)
         if run.running:
             return
@@ -166,30 +165,15 @@ class Runs(BrokerPart):
         elif run.machine.state == "running" and not run.schedule:
             self.finish(run, "finished", "", now)
 
-    def on_ended(self, event: Ended, now: float) -> None:
-        self.go_on(event.run, event.match, now)
-
-    def on_batch_ended(self, event: BatchEnded, now: float) -> None:
-        self._went_on(event.run, now)
-
-    def on_environment_failed(self, event: EnvironmentFailed, now: float) -> None:
-        self._replace_environment(event.run, event.match, event.text, now)
-
-    def on_heard(self, event: Heard, now: float) -> None:
-        self.revive(event.peer, now)
-
-    def go_on(self, run: RunState, match: Match, now: float) -> None:
-        """Continue a run after an episode of a match."""
-        if match.moving:  # it ended before the other environment had caught up
-            self._replace_environment(
-                run, match, f"no environment {run.asked.environment!r} is left", now
-            )
+    def go_on(self, run: RunState, match: Match | None, now: float) -> None:
+        """Continue a run after an episode, of a single match or not, and then other runs that may
+        have waited for its agents."""
+        if match is not None and match.moving:  # it ended before the other had caught up
+            text = f"no environment {run.asked.environment!r} is left"
+            self.replace_environment(match, text, now)
             return
-        run.idle.append(match)
-        self._went_on(run, now)
-
-    def _went_on(self, run: RunState, now: float) -> None:
-        """Continue a run after an episode, and other runs that may have waited for its agents."""
+        if match is not None:
+            run.idle.append(match)
         self.advance(run, now)
         self.wake([each for each in run.instances() if each.offer.capacity], now)
 
@@ -230,11 +214,11 @@ class Runs(BrokerPart):
         run.machine.on(EVENTS[reason])
         cancelled = Ending("cancelled", message=message)
         for play in sorted(run.playing.values(), key=lambda each: each.match.number):
-            self.episodes.finish(run, play, cancelled if ending is None else ending(play))
+            self.episodes.finish(play, cancelled if ending is None else ending(play))
         for match in list(run.stacks):
-            self.stacked.finish(run, match, ending or (lambda slot: cancelled))
+            self.stacked.finish(match, ending or (lambda slot: cancelled))
         for match in list(run.matches.values()):
-            self._close(run, match)
+            self._close(match)
         del self._runs[run.number]
         run.experiment.held -= run.size
         for instance in run.instances():
@@ -272,15 +256,16 @@ class Runs(BrokerPart):
         """Replace the environments of a peer that will not come back."""
         for match in self.matches.at(peer):
             if self.matches.get(match.number) is not None:  # its run may have ended with another
-                self._replace_environment(self._runs[match.run], match, what, now)
+                self.replace_environment(match, what, now)
 
-    def _replace_environment(self, run: RunState, match: Match, what: str, now: float) -> None:
+    def replace_environment(self, match: Match, what: str, now: float) -> None:
         """Continue a run without a match's environment.
 
         The episode in progress moves to another peer if one offers the environment.  Otherwise it
         ends, and a new match replaces this one if possible.
         """
-        if match in run.playing and self._move(run, match, now):
+        run = match.run
+        if match in run.playing and self._move(match, now):
             return
         ending = Ending("environment-failed", message=what)
         opened = self.matches.open(run, now, match.environment, slots=match.slots)
@@ -295,18 +280,19 @@ class Runs(BrokerPart):
             return
         play = run.playing.get(match)
         if play is not None:
-            self.episodes.finish(run, play, ending)
-        self.stacked.finish(run, match, lambda slot: ending)
-        self._close(run, match)
+            self.episodes.finish(play, ending)
+        self.stacked.finish(match, lambda slot: ending)
+        self._close(match)
         self.advance(run, now)
 
-    def _move(self, run: RunState, match: Match, now: float) -> bool:
+    def _move(self, match: Match, now: float) -> bool:
         """Move the episode in progress to another environment; return whether there is one."""
+        run = match.run
         peer = self.matches.server(run.asked, avoid=match.environment)
         if peer is None or peer is match.environment or match.moves >= MOVES:
             return False
         self.matches.move(match, peer)
-        self.episodes.migrations.begin(run, run.playing[match], peer, now)
+        self.episodes.migrations.begin(run.playing[match], peer, now)
         return True
 
     # -- all runs --------------------------------------------------------------------------------
@@ -356,3 +342,76 @@ def _loss(instance: Instance, price: m.AgentLost, what: str, play: Play | Slot) 
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def awaited(runs: Runs, peer: Peer, kind: str, about: Mapping[str, Any]) -> int | None:
+    """Return the ``seq`` of the request that an answer is for, by its type and readable fields;
+    None if none is pending."""
+    match = runs.matches.get(about.get("match", 0))
+    play = runs.episodes.get(about.get("episode", 0))
+    if kind in ("turns", "actions"):
+        return runs.stacked.awaited(peer, kind, about.get("match", 0), about.get("instance"))
+    if kind == "spec":
+        return match.asked if match is not None and match.environment is peer else None
+    if kind == "error" or play is None:
+        return about.get("answers")
+    episode = play.episode
+    if kind == "turn":
+        owed = episode.awaits(about.get("turn", episode.turn + 1))
+        return play.asked if owed and play.match.environment is peer else None
+    seat = about.get("seat", -1)
+    if not episode.owes(seat, about.get("turn", episode.turn)):
+        return None
+    seat = play.match.seats[seat]
+    return seat.asked if seat.instance.peer is peer else None
+
+
+def answered(runs: Runs, peer: Peer | None, answer: m.Message) -> int | None:
+    """Return the ``seq`` of the request that a peer's message answers, if any."""
+    if peer is None:
+        return None
+    names = ("match", "instance", "episode", "turn", "seat", "answers")
+    about = {name: getattr(answer, name) for name in names if hasattr(answer, name)}
+    return awaited(runs, peer, str(type(answer).__struct_config__.tag), about)
+
+
+PATIENCE = 2.0
+"""Seconds without an episode after which an experiment is told what its run is waiting for."""
+
+
+def waiting(run: RunState, playing: Callable[[Instance], RunState | None], now: float) -> str:
+    """Return a line that says what a run is waiting for; empty if it has not waited long.
+    ``playing`` returns the oldest run in which an agent plays an episode."""
+    asked_for = run.permits or not run.rules.stepwise
+    if run.machine.state != "running" or run.running or not run.schedule or not asked_for:
+        run.held = None
+        return ""
+    if run.held is None:
+        run.held = now
+    if now - run.held < PATIENCE:
+        return ""
+    for assignment in run.assignments(run.schedule.first):
+        if not assignment.instance.free():
+            return _agent(assignment.instance, playing)
+    if run.short and not run.matches:
+        name = quoted(run.asked.environment)
+        return f"environment {name} plays as many matches as it can; wait until a run is over"
+    if not run.idle:
+        return f"environment {quoted(run.asked.environment)} has not opened a match yet"
+    return ""
+
+
+def _agent(instance: Instance, playing: Callable[[Instance], RunState | None]) -> str:
+    """Return a line that says why an agent cannot be seated."""
+    agent = f"agent {instance.number} ({quoted(instance.agent)})"
+    if instance.lost:
+        return f"{agent} was lost with its program and is not back yet"
+    if instance.stalled:
+        return f"{agent} left a decision unanswered, and its program is silent"
+    other = playing(instance)
+    if other is not None:
+        where = f"run {other.number} of {quoted(other.experiment.name)}"
+        game, left = quoted(other.asked.environment), other.asked.episodes - other.finished
+        text = f"{agent} plays in {where} ({game}, {left} episodes left)"
+        return f"{text}; wait until that run is over, or cancel it"
+    return f"{agent} cannot begin another episode yet"

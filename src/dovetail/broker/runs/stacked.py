@@ -16,14 +16,14 @@ from dovetail.broker.matches.instances import Instance
 from dovetail.broker.matches.match import Match
 from dovetail.broker.matches.run import RunState, waits
 from dovetail.broker.matches.stack import Over, Slot, Stack
-from dovetail.broker.matches.stack_batch import Asked
+from dovetail.broker.matches.stack_columns import Asked
 from dovetail.broker.peers.holdings import grow
 from dovetail.broker.peers.limits import COUNTED
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.rules.ending import Ending
-from dovetail.broker.runs.events import BatchEnded, EnvironmentFailed, Heard
+from dovetail.broker.runs.events import Ended, EnvironmentFailed, Heard
 from dovetail.broker.runs.stacked_results import Results
 from dovetail.broker.watch.watching import Watching
 from dovetail.protocol import messages as m
@@ -80,19 +80,19 @@ class Stacked(BrokerPart):
     def __init__(self, broker: BrokerState, watching: Watching) -> None:
         self._broker = broker
         self._results = Results(broker, watching)
-        self._all: dict[int, tuple[RunState, Stack]] = {}
+        self._all: dict[int, Stack] = {}
         """Groups by the number of the match."""
 
     def __len__(self) -> int:
-        return sum(stack.playing for _, stack in self._all.values())
+        return sum(stack.playing for stack in self._all.values())
 
     # -- groups ----------------------------------------------------------------------------------
 
-    def opened(self, run: RunState, match: Match) -> None:
+    def opened(self, match: Match) -> None:
         """Seat the agents in a group that the environment has opened."""
+        run = match.run
         stack = Stack(match, run.rules, run.agents, run.draws())
-        self._all[match.number] = run, stack
-        run.stacks[match] = stack
+        self._all[match.number] = run.stacks[match] = stack
         seats = range(match.spec.seats)
         rotates = run.asked.rotate
         for holder, instance in enumerate(stack.instances):
@@ -114,16 +114,16 @@ class Stacked(BrokerPart):
         for match, stack in run.stacks.items():
             if match.machine.state == "idle" and (stack.moves or not _in_turn(run)):
                 stack.moves = max(each.moves for each in run.stacks.values())
-                self._move(run, stack, now)
+                self._move(stack, now)
         self._move_due(run, now)
 
-    def close(self, run: RunState, match: Match) -> None:
+    def close(self, match: Match) -> None:
         """Remove a group without episodes."""
-        stack = run.stacks.pop(match, None)
+        stack = match.run.stacks.pop(match, None)
         if stack is None:
             return
         del self._all[match.number]
-        run.experiment.held -= stack.held
+        match.run.experiment.held -= stack.held
         stack.deadline = FOREVER
         match.environment.outbox.answered(stack.seq)
         for holder, seqs in stack.inits.items():
@@ -135,30 +135,26 @@ class Stacked(BrokerPart):
         if match.machine.takes("give up"):
             match.machine.on("give up")
 
-    def finish(self, run: RunState, match: Match, ending: Callable[[Slot], Ending]) -> None:
+    def finish(self, match: Match, ending: Callable[[Slot], Ending]) -> None:
         """End all episodes of a group."""
-        stack = run.stacks.get(match)
+        stack = match.run.stacks.get(match)
         if stack is None:
             return
-        self._release(run, stack)
-        self._end(run, stack)
-        overs = stack.running()
-        for over in overs:
-            over.ending = ending(Slot(stack, over.slot))
-        self._results.end(run, stack, overs)
-
-    def _release(self, run: RunState, stack: Stack) -> None:
-        """Stop waiting for the pending decisions."""
         for holder, asked in stack.asked.items():
             stack.instances[holder].peer.outbox.release(asked.seq)
         stack.asked.clear()
         stack.deadline = FOREVER
+        self._end(stack)
+        overs = stack.running()
+        for over in overs:
+            over.ending = ending(Slot(stack, over.slot))
+        self._results.end(stack, overs)
 
     # -- messages --------------------------------------------------------------------------------
 
     def on_turns(self, peer: Peer, turns: m.Turns, now: float) -> None:
-        run, stack = self._all.get(turns.match, (None, None))
-        if run is None or stack is None or stack.match.environment is not peer:
+        stack = self._all.get(turns.match)
+        if stack is None or stack.match.environment is not peer:
             self._broker.ignore(peer, turns)
             if stack is not None:
                 peer.complain("illegal", f"group {turns.match} is not yours")
@@ -172,22 +168,22 @@ class Stacked(BrokerPart):
         except ProtocolError as error:
             text = f"{peer.name} sent invalid turns of batch {turns.batch}: {error}"
             peer.complain(error.code, text)
-            self._failed_batch(run, stack, text, now)
+            self._failed_batch(stack, text, now)
             return
-        overs += self._counted(run, stack, peer.size, overs)
+        overs += self._counted(stack, peer.size, overs)
         self._broker.counters["turns"] += len(stack.slots)
         stack.match.machine.on("turn")
         stack.undecided = True
-        self._go_on(run, stack, overs, now)
+        self._go_on(stack, overs, now)
 
-    def _counted(self, run: RunState, stack: Stack, size: int, overs: list[Over]) -> list[Over]:
+    def _counted(self, stack: Stack, size: int, overs: list[Over]) -> list[Over]:
         """Count the bytes kept of a group after turns of ``size`` bytes; return the episodes that
         end if they are too many, besides ``overs``."""
         more = stack.needs(stack.rows) + size - stack.held
         if not size or abs(more) <= COUNTED:
             return []
         stack.held += more
-        text = grow(self._broker, run.experiment, more)
+        text = grow(self._broker, stack.match.run.experiment, more)
         ended = {over.slot for over in overs}
         found = [each for each in stack.running() if text and each.slot not in ended]
         for each in found:
@@ -195,8 +191,8 @@ class Stacked(BrokerPart):
         return found
 
     def on_actions(self, peer: Peer, answer: m.Actions, now: float) -> None:
-        run, stack = self._all.get(answer.match, (None, None))
-        if run is None or stack is None:
+        stack = self._all.get(answer.match)
+        if stack is None:
             self._broker.ignore(peer, answer)
             self._broker.events.append(Heard(peer))
             return
@@ -220,24 +216,24 @@ class Stacked(BrokerPart):
             text = f"{peer.name} sent invalid actions of batch {answer.batch}: {error}"
             peer.complain(error.code, text)
             overs = stack.unreadable(holder, text, now)
-        self._go_on(run, stack, overs, now)
+        self._go_on(stack, overs, now)
 
     def failed(self, asked: m.EnvironmentSteps | m.AgentSteps, error: m.Error, now: float) -> None:
-        run, stack = self._all[asked.match]
+        stack = self._all[asked.match]
         if isinstance(asked, m.EnvironmentSteps):
             stack.match.environment.outbox.answered(asked.seq)
-            self._failed_batch(run, stack, error.message, now)
+            self._failed_batch(stack, error.message, now)
             return
         for holder, each in list(stack.asked.items()):
             if each.seq == asked.seq and stack.instances[holder].number == asked.instance:
                 stack.instances[holder].peer.outbox.answered(asked.seq)
                 overs = stack.unreadable(holder, error.message, now)
-                self._go_on(run, stack, overs, now)
+                self._go_on(stack, overs, now)
 
     def awaited(self, peer: Peer, kind: str, match: int, instance: int | None) -> int | None:
         """Return the ``seq`` of the batch that a peer's unreadable answer was for; None if none."""
-        run, stack = self._all.get(match, (None, None))
-        if run is None or stack is None:
+        stack = self._all.get(match)
+        if stack is None:
             return None
         if kind == "turns":
             owed = stack.match.machine.state == "transition" and stack.match.environment is peer
@@ -250,26 +246,26 @@ class Stacked(BrokerPart):
         ]
         return owes[0] if len(owes) == 1 else None
 
-    def _failed_batch(self, run: RunState, stack: Stack, text: str, now: float) -> None:
+    def _failed_batch(self, stack: Stack, text: str, now: float) -> None:
         """End all episodes of a batch that the environment could not answer."""
         stack.match.machine.on("turn")
         stack.undecided = True
         overs = stack.running()
         for over in overs:
             over.ending = Ending("environment-failed", message=text)
-        self._go_on(run, stack, overs, now)
+        self._go_on(stack, overs, now)
 
     # -- progress --------------------------------------------------------------------------------
 
-    def _go_on(self, run: RunState, stack: Stack, overs: list[Over], now: float) -> None:
+    def _go_on(self, stack: Stack, overs: list[Over], now: float) -> None:
         """Continue a group after an answer, now or when its turn comes."""
         stack.overs += overs
-        if not _in_turn(run):
-            self._move(run, stack, now)
+        if not _in_turn(stack.match.run):
+            self._move(stack, now)
             return
         if not stack.asked:
             stack.deadline = FOREVER
-        self._move_due(run, now)
+        self._move_due(stack.match.run, now)
 
     def _move_due(self, run: RunState, now: float) -> None:
         """Continue the groups of a run in turn, up to one that waits for an answer."""
@@ -280,12 +276,13 @@ class Stacked(BrokerPart):
             due = min(going, key=lambda each: (each.moves, each.match.number), default=None)
             if due is None or due.asked or due.match.machine.state == "transition":
                 return
-            self._move(run, due, now)
+            self._move(due, now)
 
-    def _move(self, run: RunState, stack: Stack, now: float) -> None:
+    def _move(self, stack: Stack, now: float) -> None:
         """Report a group's ended episodes; unless it waits for answers, ask the agents for their
         decisions, or the environment if there are none to make."""
-        self._end(run, stack)
+        run = stack.match.run
+        self._end(stack)
         if stack.asked:
             return
         stack.moves += 1
@@ -300,19 +297,18 @@ class Stacked(BrokerPart):
         if stack.asked:
             self._broker.timers.watch(stack)
         else:
-            self._step(run, stack, now)
+            self._step(stack, now)
 
-    def _end(self, run: RunState, stack: Stack) -> None:
+    def _end(self, stack: Stack) -> None:
         overs, stack.overs = stack.overs, []
-        self._results.end(run, stack, overs)
+        self._results.end(stack, overs)
         if overs:
-            self._broker.events.append(BatchEnded(run))
+            self._broker.events.append(Ended(stack.match.run))
 
-    def _step(self, run: RunState, stack: Stack, now: float) -> None:
+    def _step(self, stack: Stack, now: float) -> None:
         """Send the environment the actions, and the episodes to start."""
         match = stack.match
-        begun = self._begin(run, stack)
-        step = stack.step(begun, now)
+        step = stack.step(self._begin(stack), now)
         if not len(stack.slots):
             stack.deadline = FOREVER
             if match.machine.takes("give up"):
@@ -322,8 +318,9 @@ class Stacked(BrokerPart):
         stack.seq = match.environment.outbox.ask(step)
         self._broker.timers.watch(stack)
 
-    def _begin(self, run: RunState, stack: Stack) -> Any:
+    def _begin(self, stack: Stack) -> Any:
         """Start an episode in each free slot while the run has any left."""
+        run = stack.match.run
         if run.machine.state != "running" or stack.playing == len(stack.live):
             return stack.slots[:0]
         idle = np.flatnonzero(~stack.live).astype(np.int32)
@@ -338,11 +335,11 @@ class Stacked(BrokerPart):
         return begun
 
     def on_overdue(self, stack: Stack, now: float) -> None:
-        run, _ = self._all[stack.match.number]
+        run = stack.match.run
         if stack.match.machine.state == "transition":
             what = f"was silent for {run.rules.answer_timeout} s"
             text = f"environment {stack.match.environment.name} {what}"
-            self._broker.events.append(EnvironmentFailed(run, stack.match, text))
+            self._broker.events.append(EnvironmentFailed(stack.match, text))
             return
         overs: list[Over] = []
         for holder, asked in list(stack.asked.items()):
@@ -350,30 +347,30 @@ class Stacked(BrokerPart):
             if run.rules.clock.decision is None:
                 stack.instances[holder].stalled = True
             overs += stack.overdue(holder, now)
-        self._go_on(run, stack, overs, now)
+        self._go_on(stack, overs, now)
 
     # -- restart ---------------------------------------------------------------------------------
 
     def timed(self) -> Iterable[Stack]:
-        return (stack for _, stack in self._all.values())
+        return self._all.values()
 
     def restarted(self, now: float) -> None:
         """Stop the clocks until the peers have come back."""
-        for _, stack in self._all.values():
+        for stack in self._all.values():
             stack.deadline = FOREVER
             for asked in stack.asked.values():
                 asked.stop(now)
 
     def back(self, peer: Peer, now: float) -> None:
         """Resume the clocks of a peer that has come back."""
-        for run, stack in self._all.values():
+        for stack in self._all.values():
             for holder, asked in stack.asked.items():
                 if stack.instances[holder].peer is peer:
                     asked.go(now)
             if stack.deadline < FOREVER:
                 continue
             if stack.match.machine.state == "transition" and stack.match.environment is peer:
-                stack.deadline = now + run.rules.patience
+                stack.deadline = now + stack.rules.patience
             elif stack.asked and all(asked.stood is None for asked in stack.asked.values()):
                 stack.deadline = max(asked.sent for asked in stack.asked.values()) + stack.most
             self._broker.timers.watch(stack)

@@ -6,7 +6,6 @@ from hashlib import sha256
 
 import numpy as np
 
-from dovetail.broker.matches.run import RunState
 from dovetail.broker.matches.stack import Over, Stack
 from dovetail.broker.peers.state import BrokerState
 from dovetail.broker.rules.account import LONGEST
@@ -15,7 +14,6 @@ from dovetail.protocol import codec, columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
 from dovetail.protocol.display_text import MAX_LINE
-from dovetail.protocol.journal import EpisodeRecord
 
 
 class Results:
@@ -25,15 +23,16 @@ class Results:
         self._broker = broker
         self._watching = watching
 
-    def end(self, run: RunState, stack: Stack, overs: list[Over]) -> None:
+    def end(self, stack: Stack, overs: list[Over]) -> None:
         """End episodes: tell the seats, record them, tell the experiment and the watchers."""
         overs = [each for each in overs if stack.live[each.slot]]
         if not overs:
             return
+        run = stack.match.run
         slots = np.array([over.slot for over in overs], np.int32)
-        results = self._results(run, stack, overs, slots)
+        results = self._results(stack, overs, slots)
         stack.end(slots)
-        self._tell(run, stack, overs, slots)
+        self._tell(stack, overs, slots)
         self._broker.counters["episodes"] += len(overs)
         if self._watching.peers:
             for result in results:
@@ -42,11 +41,9 @@ class Results:
         for first in range(0, len(results), most):
             run.experiment.outbox.deliver(m.Episodes(run.number, results[first : first + most]))
 
-    def _results(
-        self, run: RunState, stack: Stack, overs: list[Over], slots: Column
-    ) -> list[m.Episode]:
+    def _results(self, stack: Stack, overs: list[Over], slots: Column) -> list[m.Episode]:
         """Return the results of episodes, and record them."""
-        asked, mode, instances = run.asked, run.rules.mode, run.instances()
+        run, instances = stack.match.run, stack.match.run.instances()
         names = [agent.agent for agent in run.agents]
         own = [agent.number for agent in run.agents]
         indices, numbers = stack.index[slots].tolist(), stack.number[slots].tolist()
@@ -78,21 +75,15 @@ class Results:
                 ending.message,
                 digest=sha256(actions).hexdigest()[:16],
             )
-            record = EpisodeRecord(
-                *(episode, asked.environment, asked.configuration, mode, actions),
-                stack.breached.get(over.slot, []),
-                label=asked.label,
-                names=run.called(indices[row], seats),
-                derivation=asked.derivation,
-                seeds=draws[row],
-            )
+            breached = stack.breached.get(over.slot, [])
+            record = run.record(episode, actions, breached, draws[row])
             self._broker.record(run.experiment, record, written)
             found.append(episode)
         return found
 
-    def _tell(self, run: RunState, stack: Stack, overs: list[Over], slots: Column) -> None:
+    def _tell(self, stack: Stack, overs: list[Over], slots: Column) -> None:
         """Send each agent the ends of its seats' episodes."""
-        seats = stack.match.spec.seats
+        run, seats = stack.match.run, stack.match.spec.seats
         modes = dict(zip(run.agents, run.modes(), strict=True))
         holders = stack.holder[slots].reshape(-1)
         endings = [over.ending for over in overs]

@@ -15,8 +15,7 @@ from collections.abc import Sequence
 
 from dovetail import transport
 from dovetail.broker.core.core import Settings
-from dovetail.broker.core.decode import AT_ONCE, Intake, halves
-from dovetail.broker.core.local import Local
+from dovetail.broker.core.intake import AT_ONCE, Intake, Local, halves
 from dovetail.broker.durable.journal import Journal
 from dovetail.broker.durable.write_ahead_log import Live, fresh
 from dovetail.broker.peers.access import Access

@@ -113,32 +113,25 @@ class Watching(BrokerPart):
         """Note that a peer was lost or has come back."""
         self._attended = None
 
-    def shows(self, run: RunState, play: Play, last: bool = False) -> bool:
-        """Return whether any watcher is shown the latest turn of an episode; all see its last
-        one."""
+    def shows(self, play: Play, last: bool = False) -> bool:
+        """Return whether any watcher is shown the latest turn of an episode; all see its last."""
         if not self.attended or (self._out.crowded and not last):
             return False
-        return self.of(run).all or (play.due and self.of(run).pace is not None)
+        interest = self.of(play.match.run)
+        return interest.all or (play.due and interest.pace is not None)
 
     def show(
         self,
-        run: RunState,
         play: Play,
         ending: Ending | None = None,
         now: float | None = None,
         thoughts: Sequence[tuple[int, Any]] = (),
     ) -> m.WatchedTurn:
-        """Send each watcher the parts of an episode's latest turn that it wants and may see.
-
-        Args:
-            run, play, ending, now, thoughts: as for ``shown``.
-
-        Returns:
-            The whole turn.
-        """
-        out = self._out
+        """Send each watcher the parts of an episode's latest turn that it wants and may see; return
+        the whole turn.  Arguments are those of ``shown``."""
+        out, run = self._out, play.match.run
         begun = 0.0 if out.clock is None else out.clock()
-        turn = shown(run, play, ending, now, thoughts)
+        turn = shown(play, ending, now, thoughts)
         there = (run.number, turn.scene is not None, bool(turn.thoughts), play.due)
         audiences = self._audiences.get(there)
         if audiences is None:
@@ -253,7 +246,6 @@ def _acting(episode: Episode) -> list[int]:
 
 
 def shown(
-    run: RunState,
     play: Play,
     ending: Ending | None = None,
     now: float | None = None,
@@ -262,13 +254,12 @@ def shown(
     """Return the latest turn of an episode for watchers.
 
     Args:
-        run: the run.
         play: the episode.
         ending: the episode's ending; None while it continues.
         now: the time, for the clocks; None to leave them out.
         thoughts: the thoughts of the seats whose actions led to it.
     """
-    episode = play.episode
+    episode, run = play.episode, play.match.run
     turn = episode.latest
     rewards = [0.0] * len(episode.seats)
     observations: list[tuple[int, Any]] = []

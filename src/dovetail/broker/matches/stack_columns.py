@@ -1,10 +1,12 @@
-"""The accounts of batched episodes: seating, rewards and actions.
+"""The accounts of batched episodes, and the decisions of the current batch, in columns.
 
-Each is a column with an entry per slot, or per slot and seat.
+A column of accounts has an entry per slot, or per slot and seat; one of decisions has a row for
+each seat to act.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -12,6 +14,7 @@ import numpy as np
 
 from dovetail.broker.rules.account import may_measure
 from dovetail.protocol import codec, columns
+from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
 from dovetail.protocol.seeds import SeatSeeds
 
@@ -21,8 +24,31 @@ MEASURE = 1_300
 """Maximum bytes of a measure, with its name."""
 
 
-class StackArrays:
-    """The accounts of a batched match; ``holders`` has the holder of each agent of the run."""
+@dataclass(eq=False, slots=True)
+class Asked:
+    """The decisions that a holder has yet to answer."""
+
+    seq: int
+    rows: Column
+    """Its rows of the batch."""
+    sent: float
+    stood: float | None = None
+    """The time at which its clock was stopped; None while it runs."""
+
+    def stop(self, now: float) -> None:
+        """Stop the clock until ``go``."""
+        if self.stood is None:
+            self.stood = now
+
+    def go(self, now: float) -> None:
+        """Resume a stopped clock as if no time had passed."""
+        if self.stood is not None:
+            self.sent += now - self.stood
+            self.stood = None
+
+
+class StackColumns:
+    """The accounts and decisions; ``holders`` has the holder of each agent of the run."""
 
     def __init__(self, size: int, seats: int, holders: Column, draws: SeatSeeds) -> None:
         self.holders = holders
@@ -36,15 +62,10 @@ class StackArrays:
         """The seats' seeds."""
         self._seat_seeds = draws
         self.turn = np.full(size, -1, np.int32)
-        self.player = np.zeros((size, seats), np.int32)
-        self.holder = np.zeros((size, seats), np.int32)
-        """The holder of each seat."""
-        self.pending = np.zeros((size, seats))
-        self.total = np.zeros((size, seats))
-        self.seconds = np.zeros((size, seats))
-        self.decisions = np.zeros((size, seats), np.int32)
-        self.breaches = np.zeros((size, seats), np.int32)
-        self.refused = np.zeros((size, seats), np.int32)
+        self.player, self.holder, self.decisions, self.breaches, self.refused = (
+            np.zeros((size, seats), np.int32) for _ in range(5)
+        )
+        self.pending, self.total, self.seconds = (np.zeros((size, seats)) for _ in range(3))
         self.measured: dict[int, dict[int, dict[str, list[float]]]] = {}
         """By slot, seat and name: the sum and the count of the measured values."""
         self.measures = 0
@@ -57,6 +78,20 @@ class StackArrays:
         """The number of turns recorded in ``acts``."""
         self.acts = np.full((size, 64, seats), NONE, np.int32)
         """Actions by slot, turn and seat."""
+        self.slots = np.zeros(0, np.int32)
+        """The slots of the current batch."""
+        self.rows = np.zeros(0, np.int32)
+        """The slot of each decision."""
+        self.seats = np.zeros(0, np.int32)
+        self.at = np.zeros(0, np.int64)
+        """Its index in a flattened column by slot and seat."""
+        self.legal: Column | None = None
+        self.observations: Any = None
+        self.finals: Any = None
+        """Final observations of the episodes that the environment has just ended."""
+        self.afterstates: Any = None
+        self.actions = np.zeros(0, np.int64)
+        """The action of each decision."""
 
     def begin(
         self, slots: Column, numbers: range, indices: list[int], seeds: Column, players: Column
@@ -69,10 +104,9 @@ class StackArrays:
         self.turn[slots] = -1
         self.player[slots] = players
         self.holder[slots] = self.holders[players]
-        per_seat: list[Column] = [self.pending, self.total, self.seconds]
-        per_seat += [self.decisions, self.breaches, self.refused]
-        for column in per_seat:
+        for column in self.accounts()[1:]:
             column[slots] = 0
+        self.pending[slots] = 0
         self.seed[slots] = seeds
         if indices:
             seated = self.player[slots].tolist()
@@ -140,8 +174,8 @@ class StackArrays:
 
     def accounts(self) -> list[Column]:
         """Return the columns of player, return, decisions, seconds, breaches and refusals."""
-        found: list[Column] = [self.player, self.total, self.decisions, self.seconds]
-        return [*found, self.breaches, self.refused]
+        counts = self.breaches, self.refused
+        return [self.player, self.total, self.decisions, self.seconds, *counts]
 
     def histories(self, slots: Column) -> list[tuple[Any, int]]:
         """Return some slots' actions, encoded as in the journal, and their numbers of turns."""
@@ -176,3 +210,77 @@ class StackArrays:
     def means(self, slot: int, seat: int) -> dict[str, float]:
         sums = self.measured.get(slot, {}).get(seat, {})
         return {name: total / count for name, (total, count) in sums.items()}
+
+    def choose(self, read: m.Turns) -> None:
+        """Take over the decisions and final observations of a new batch."""
+        self.rows, self.seats, self.legal = read.rows, read.seats, read.legal
+        self.at = self.rows * np.int64(self.player.shape[1]) + self.seats
+        self.observations, self.afterstates = read.observations, read.afterstates
+        self.finals = read.finals
+        self.actions = np.zeros(len(read.rows), np.int64)
+
+    def keep(self, kept: Column) -> None:
+        """Drop the rows whose entry in ``kept`` is False."""
+        rows = np.flatnonzero(kept)
+        if self.afterstates is not None and self.legal is not None:
+            self.afterstates = columns.part(self.afterstates, _spread(self.legal, rows))
+        self.rows, self.seats, self.at = self.rows[rows], self.seats[rows], self.at[rows]
+        self.legal = None if self.legal is None else self.legal[rows]
+        self.observations = columns.part(self.observations, rows)
+        self.actions = self.actions[rows]
+
+    def ask(self, match: int, batch: int, mine: Column, clock: m.Clock | None) -> m.AgentSteps:
+        """Return the message that asks a holder for its decisions."""
+        rows, at = self.share(self.rows, mine), self.share(self.at, mine)
+        step = m.AgentSteps(
+            match, 0, batch, rows, self.share(self.seats, mine), self.turn.take(rows)
+        )
+        step.observations = self.share(self.observations, mine)
+        step.legal = self.share(self.legal, mine)
+        if self.afterstates is not None and self.legal is not None:
+            step.afterstates = columns.part(self.afterstates, _spread(self.legal, mine))
+        if self.earned:
+            rewards = self.pending.take(at)
+            if rewards.any():
+                step.rewards = rewards
+            self.pending.put(at, 0.0)
+        decisions = self.decisions.take(at)
+        self.decisions.put(at, decisions + 1)
+        first = (decisions == 0).nonzero()[0].astype(np.int32)
+        if len(first):
+            starting = rows[first]
+            step.starts, step.episodes = first, self.number[starting]
+            step.seeds = self.draws.take(at[first])
+        step.clock = clock
+        return step
+
+    def share(self, column: Any, rows: Column) -> Any:
+        """Return some rows of a column; the column itself if they are all."""
+        return column if len(rows) == len(self.rows) else columns.part(column, rows)
+
+    def seen(self, slot: int) -> list[Any]:
+        """Return each seat's observation of the current turn; None for seats not to act."""
+        seen: list[Any] = [None] * self.player.shape[1]
+        if self.observations is not None and self.turn[slot] >= 0:
+            for row in np.flatnonzero(self.rows == slot).tolist():
+                seen[int(self.seats[row])] = self.observations[row]
+        return seen
+
+    def named(self, rows: Column) -> list[tuple[int, int]]:
+        return list(zip(self.rows[rows].tolist(), self.seats[rows].tolist(), strict=True))
+
+    def allowed(self, rows: Column, space: Any) -> Column:
+        """Return which of some actions are legal."""
+        actions, legal = self.share(self.actions, rows), self.share(self.legal, rows)
+        if legal is not None:
+            return columns.allows(legal, actions)
+        found: Column = (actions >= space.start) & (actions < space.start + space.n)
+        return found
+
+
+def _spread(legal: Column, rows: Column) -> Column:
+    """Return the indices of the afterstates of some rows."""
+    counts = columns.counts(legal)
+    ends = np.cumsum(counts)
+    parts = [np.arange(ends[row] - counts[row], ends[row]) for row in rows.tolist()]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
