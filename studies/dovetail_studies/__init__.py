@@ -1,2 +1,1 @@
-"""The five studies as they were run: trainers, measurements and experiment files, in a folder
-each."""
+"""Trainers, measurements and experiment files of five published studies, in a folder each."""

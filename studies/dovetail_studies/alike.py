@@ -1,4 +1,4 @@
-"""Digests of one short training per row, which tell whether a machine computes the same results."""
+"""Digests of one short training per row, to check that a machine computes the same results."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from dovetail_studies.working import KEPT_RESULTS, file, pick, units, work
 
 NAME = "short.json"
 TIMES = frozenset(("seconds", "rate"))
-"""The parts of results that measure time, which digests leave out."""
+"""Keys of results that measure time, excluded from digests."""
 
 
 class Short(Struct, forbid_unknown_fields=True):
-    """A short piece of work that was done."""
+    """A short piece of work and its result's digest."""
 
     digest: str
-    """The digest of the result."""
+    """Digest of the result."""
     code: str
-    """The digest of the code that made the result; see ``code.digest``."""
+    """Digest of the code that produced the result; see ``code.digest``."""
 
 
 Kept = dict[str, dict[str, Short]]
-"""The short pieces of work by study and row."""
+"""Short pieces of work by study and row."""
 
 
 def piece(row: Row) -> Unit:
@@ -66,7 +66,7 @@ def read(folder: Path = KEPT_RESULTS) -> Kept:
 
 
 def write(whole: Study, out: Path, folder: Path) -> None:
-    """Keep the digests of a study's short pieces of work made with this code."""
+    """Store the digests of a study's short pieces of work that this code produced."""
     kept = read(folder)
     found = kept.setdefault(whole.name, {})
     for row in whole.rows:
@@ -83,7 +83,7 @@ def write(whole: Study, out: Path, folder: Path) -> None:
 
 
 def said(whole: Study, row: Row, folder: Path = KEPT_RESULTS) -> str:
-    """Do a row's short piece of work; return a line that says if its result is the kept one."""
+    """Repeat a row's short piece of work, and report whether the result is the kept one."""
     assert row.work is not None
     short = read(folder).get(whole.name, {}).get(row.key)
     if short is None:

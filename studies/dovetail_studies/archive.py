@@ -1,4 +1,4 @@
-"""Kept results and states: one archive per study, whose bytes depend only on its members."""
+"""Archives of kept results and states, one per study, with reproducible bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.reports import output
 
 DATE = (1980, 1, 1, 0, 0, 0)
-"""The date of every member: the earliest that the format can represent."""
+"""Timestamp of every member: the earliest that the format can represent."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Member:
         return f"{self.archive}/{self.name}"
 
     def is_file(self) -> bool:
-        """Return true if the archive has this member."""
+        """Return true if this is a file of the archive."""
         return self.name in members(self.archive)
 
     def is_dir(self) -> bool:
-        """Return true if the archive has members in this folder."""
+        """Return true if this is a folder with members."""
         return bool(self.files())
 
     def files(self) -> list[str]:
@@ -45,7 +45,7 @@ class Member:
         """Return the member's content.
 
         Raises:
-            FileNotFoundError: there is no such member.
+            FileNotFoundError: the archive has no such member.
         """
         try:
             return members(self.archive)[self.name]
@@ -54,11 +54,11 @@ class Member:
 
 
 Place = Path | Member
-"""A file that may lie in an archive."""
+"""A file, possibly inside an archive."""
 
 
 def members(archive: Path) -> Mapping[str, bytes]:
-    """Return an archive's members by name; an empty map if there is no archive.
+    """Return an archive's members by name, or an empty map if there is no archive.
 
     Raises:
         DovetailError: the file is not an archive.
@@ -80,12 +80,12 @@ def _members(archive: Path, changed: int, size: int) -> Mapping[str, bytes]:
 
 
 def write(archive: Path, content: Mapping[str, bytes]) -> None:
-    """Write an archive atomically; equal content gives equal bytes.
+    """Write an archive atomically; equal contents give equal bytes.
 
-    Members are stored, since what compresses them differs from one version of zlib to the next.
+    Members are not compressed, because compressed bytes differ between versions of zlib.
 
     Raises:
-        DovetailError: it cannot be written.
+        DovetailError: the archive cannot be written.
     """
     if content == members(archive):
         return

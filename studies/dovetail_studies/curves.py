@@ -1,4 +1,4 @@
-"""Learning curves of a row's trainings, as a picture beside the table."""
+"""Learning curves of a row's trainings, drawn below its table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dovetail_experiments.statistics import Estimate
 from dovetail_studies.means import mean
 
 COLUMNS = 2
-"""The number of panels side by side."""
+"""Number of panels side by side."""
 FEW = 4
 """Maximum number of curves whose final rise the caption states."""
 STYLE: dict[Any, Any] = {
@@ -26,12 +26,14 @@ STYLE: dict[Any, Any] = {
     "ytick.major.size": 0,
     "ytick.minor.size": 0,
 }
-"""The style of the pictures: text as text and no ticks beside the grid, which cuts a file to a
-third."""
+"""Matplotlib settings of the pictures.
+
+Text stays text, and no ticks are drawn beside the grid, which cuts the file to a third.
+"""
 OURS = "ours"
-"""The name of a panel's only curve."""
+"""Name of a panel's only curve."""
 PARTS = 5
-"""The number of parts of a training; the gain of the last over the one before shows its trend."""
+"""Number of parts of a training; the last part's gain over the one before shows the trend."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,10 @@ class LearningCurve:
     """A figure of several trainings, measured at the same points.
 
     Args:
-        name: its name in the legend.
-        across: the points, in rising order.
-        runs: a list for each seed, all of the length of ``across``.
-        study: whether the study printed it, which is one training.
+        name: the name in the legend.
+        across: the points, in ascending order.
+        runs: a list of values for each seed, as long as ``across``.
+        study: true for the study's own curve, which is one training.
     """
 
     name: str
@@ -53,15 +55,14 @@ class LearningCurve:
 
 @dataclass(frozen=True)
 class PrintedMark:
-    """A figure printed in the study: a dotted line, and a cross where both coordinates are
-    known."""
+    """A figure printed in the study: a dotted line, or a cross if both coordinates are known."""
 
     name: str
-    """The name in the legend; empty leaves it out."""
+    """Name in the legend; empty to leave it out."""
     value: float | None
     across: float | None = None
     of: str = ""
-    """The name of the curve whose colour the mark takes."""
+    """Name of the curve whose colour the mark takes."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +71,16 @@ class Panel:
 
     title: str
     measure: str
-    """The measured figure, with its unit."""
+    """Measured quantity, with its unit."""
     curves: Sequence[LearningCurve]
     marks: Sequence[PrintedMark] = ()
     limits: tuple[float, float] | None = None
-    """The range of its values."""
+    """Range of its values."""
     log: bool = False
     """True for a logarithmic axis."""
     thin: bool = False
-    """True to draw a thin line per seed instead of a band around the mean, for seeds that lie far
-    apart."""
+    """True to draw a thin line per seed, for seeds that lie far apart, not a band around the
+    mean."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,9 @@ class Picture:
 
     panels: Sequence[Panel]
     across: str
-    """The quantity along the horizontal axis."""
+    """Quantity on the horizontal axis."""
     text: str
-    """The meaning of points and of the study's figures, for the caption."""
+    """Meaning of the points and of the study's figures, for the caption."""
 
     @property
     def curves(self) -> list[LearningCurve]:
@@ -109,14 +110,13 @@ def over_seeds(curve: LearningCurve, limits: tuple[float, float] | None) -> list
 
 
 def rise(curve: LearningCurve) -> Estimate:
-    """Return the mean of the last fifth of a training minus that of the fifth before, over
-    seeds."""
+    """Return the last fifth's mean minus that of the fifth before, over seeds."""
     parts = [[float(np.mean(part)) for part in np.array_split(run, PARTS)] for run in curve.runs]
     return mean([last - before for *_, before, last in parts])
 
 
 def caption(picture: Picture) -> str:
-    """Return a caption with the axes, lines, bands and trends of a picture."""
+    """Return a caption that explains a picture's axes, lines, bands and trends."""
     measures = list(dict.fromkeys(panel.measure for panel in picture.panels))
     seeds = sorted({len(each.runs) for each in picture.curves})
     number = " to ".join(dict.fromkeys(str(each) for each in (seeds[0], seeds[-1])))
@@ -158,7 +158,7 @@ def alt(title: str, picture: Picture) -> str:
 def draw(picture: Picture, path: Path) -> None:
     """Write a picture as an SVG file; equal pictures give equal files.
 
-    The background is white, so that the text can be read on dark pages as well.
+    The background is white, which keeps the text legible on dark pages.
 
     Raises:
         ImportError: Matplotlib is not installed.
@@ -168,7 +168,7 @@ def draw(picture: Picture, path: Path) -> None:
     from matplotlib.figure import Figure
 
     count = len(picture.panels)
-    columns = COLUMNS if count % COLUMNS == 0 else count  # no place stays empty
+    columns = COLUMNS if count % COLUMNS == 0 else count  # leave no place empty
     rows = -(-count // columns)
     alike = len({(each.measure, each.log) for each in picture.panels}) == 1
     with matplotlib.rc_context(STYLE):
@@ -238,8 +238,10 @@ _EMPTY = re.compile(r'<g id="\w+"/>|<!--.*?-->| transform="rotate\(-0 [^"]*"')
 
 
 def _short(text: str) -> str:
-    """Return an SVG file with coordinates to one decimal, without repeated styles and redundant
-    attributes."""
+    """Return an SVG file with coordinates rounded to one decimal.
+
+    Repeated styles and redundant attributes are removed.
+    """
     styles: dict[str, str] = {}
 
     def named(found: re.Match[str]) -> str:
@@ -247,7 +249,7 @@ def _short(text: str) -> str:
 
     def tag(found: re.Match[str]) -> str:
         short = " ".join(_STYLE.sub(named, _NUMBER.sub(r"\1", found[0])).split())
-        # Coordinates that follow a move without a letter are a line.
+        # Coordinates that follow a move without a letter form a line.
         return short if " C " in short else short.replace(" L ", " ")
 
     head, first, body = text.partition('<g id="figure_1">')
@@ -257,8 +259,7 @@ def _short(text: str) -> str:
 
 
 def means(count: int, every: float, of: int) -> Iterator[float]:
-    """Return the positions of the means of groups of tests, for ``count`` tests at equal intervals
-    of games.
+    """Return the positions of the means of groups of ``of`` tests, of ``count`` tests in all.
 
     >>> list(means(12, 10, of=5))
     [30.0, 80.0, 115.0]

@@ -1,4 +1,4 @@
-"""The studies' conclusions and their verdicts here, from ``findings.toml``."""
+"""Conclusions of the studies and their verdicts here, from ``findings.toml``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from dovetail.protocol.errors import DovetailError
 
 Tables = Mapping[str, Sequence[Sequence[str]]]
-"""The lines of each row's table by the row's key."""
+"""Lines of each row's table, by the row's key."""
 _FIGURE = re.compile(r"\{([^{}|]+)\|([^{}|]+)(?:\|(\d+))?\}")
 _SIGNS = re.compile(" [≈≠]")
 
@@ -21,18 +21,18 @@ class Finding(NamedTuple):
     """A conclusion of a study."""
 
     says: str
-    """The study's sentence."""
+    """Sentence of the study."""
     holds: Literal["yes", "no", "in part", "open", "-"]
-    """The verdict here; a dash if the study draws no conclusion."""
+    """Verdict here; a dash if the study draws no conclusion."""
     here: str
-    """The finding here, with the row that shows it and places of figures in tables."""
+    """Finding here, with the row that shows it and placeholders of figures."""
 
     def rests_on(self, row: str) -> bool:
-        """Return true if the sentence names a row."""
+        """Return true if the finding names a row."""
         return f"`{row}`" in self.here
 
     def filled(self, tables: Tables) -> Finding:
-        """Return the finding with its figures, taken from the tables of the study.
+        """Return the finding with its figures, taken from the study's tables.
 
         Raises:
             DovetailError: a table has no such line or column.
@@ -42,21 +42,21 @@ class Finding(NamedTuple):
 
 
 class LiteratureLine(msgspec.Struct, forbid_unknown_fields=True):
-    """The strongest player of a game, beside the literature."""
+    """A game's strongest player, compared with the literature."""
 
     game: str
     row: str
-    """The row that measured it."""
+    """Row that measured the player."""
     player: str
     figure: str
-    """The meaning of the figure, and its place in a table."""
+    """Meaning of the figure, and its placeholder."""
     literature: str
     missing: str
-    """The known difference between the two."""
+    """Known difference between the two."""
 
 
 def filled(text: str, tables: Tables) -> str:
-    """Return a text with its figures, taken from tables.
+    """Fill the placeholders of a text with figures from tables.
 
     Raises:
         DovetailError: a table has no such line or column.
@@ -90,11 +90,10 @@ _FILE = msgspec.toml.decode(
 TERMS: Mapping[str, str] = _FILE.terms
 """Glossary of the studies' tables and conclusions."""
 UNCOMPARED: Mapping[str, Mapping[str, str]] = _FILE.uncompared
-"""The reasons why rows have no compared figure, other than that the study gives its result only in
-words."""
+"""Reasons why rows have no compared figure, if not that the study gives its result in words."""
 FINDINGS: Mapping[str, Sequence[Finding]] = {
     name: [Finding(**each) for each in getattr(_FILE, name)]
     for name in ("rlgame", "amazons", "dominion", "tetris", "dots")
 }
 BESIDE: Sequence[LiteratureLine] = _FILE.beside
-"""The strongest players, for studies/pages/best.md."""
+"""Strongest players, for studies/pages/best.md."""

@@ -1,7 +1,7 @@
-"""Skill of players measured by exact values: the share of hard positions whose value they keep.
+"""Skill of players in hard positions, as the share of positions whose exact value they keep.
 
-Random opponents lose to nearly every player; a position with moves that keep its value and moves
-that do not tells players apart.  Connect Four, Amazons and dots and boxes have exact values.
+Nearly every player beats random opponents. Positions in which some moves keep the value and others
+do not tell players apart. Connect Four, Amazons, and dots and boxes have exact values.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ LINES = (4, 8)
 """Minimum and maximum number of free lines in dots and boxes."""
 
 Hard = tuple[list[int], Values]
-"""The actions of a random game that ends in a hard position, and the values of the actions
-there."""
+"""Actions of a random game that ends in a hard position, and the values of the actions there."""
 
 
 @lru_cache(maxsize=4096)
@@ -43,7 +42,7 @@ def hard(seed: int, configuration: Any = None) -> Hard:
     """Return a hard position of Connect Four.
 
     Raises:
-        DovetailError: the board is not 6 x 7 with four in a row; others have not been looked for.
+        DovetailError: the board is not 6 x 7 with four in a row, the only one searched.
     """
     if configuration not in (None, connect_four.Configuration()):
         raise DovetailError(
@@ -79,7 +78,7 @@ def hard_amazons(seed: int, configuration: amazons.Configuration) -> Hard:
 
 @lru_cache(maxsize=4096)
 def hard_dots(seed: int, configuration: dots.Configuration) -> Hard:
-    """Return a hard position of dots and boxes, towards the end."""
+    """Return a hard position of dots and boxes, with few free lines."""
     rng = random.Random(seed)
     while True:
         board, played = dots.DotsBoard(configuration.rows, configuration.columns), []
@@ -92,16 +91,16 @@ def hard_dots(seed: int, configuration: dots.Configuration) -> Hard:
 
 
 class Keep(Environment):
-    """A hard position of a game and one decision in it.
+    """A single decision in a hard position of a game.
 
-    The side to move wins the episode if its action keeps the value of the position; its reward is
-    what it loses, as a share of ``most`` and negative.
+    The side to move wins the episode if its action keeps the value of the position. Its reward is
+    the value that it loses, negated and divided by ``most``.
     """
 
     game: ClassVar[type[Environment]]
     hard: ClassVar[Callable[[int, Any], Hard]]
     most = 2
-    """The greatest difference of values: from a win, 1, to a loss, -1."""
+    """Maximum difference of values: from a win, 1, to a loss, -1."""
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
@@ -109,7 +108,7 @@ class Keep(Environment):
         self._values: dict[int, int] = {}
 
     def init(self) -> Spec:
-        spec: Spec = self._game.init()  # with the game's name: its players must take this for it
+        spec: Spec = self._game.init()  # under the game's name, so that its players accept it
         return structs.replace(spec, reward_range=(-1.0, 0.0))
 
     def start(self, seed: int) -> Turn:
@@ -143,7 +142,7 @@ class KeepValue(Keep):
 
 
 class KeepAmazons(Keep):
-    """Hard endgames of Amazons, decided by whole moves."""
+    """Hard endgames of Amazons, with one action per move."""
 
     name = "amazons_keep_value"
     seat_counts = (2,)
@@ -163,19 +162,19 @@ class KeepDots(Keep):
 
 
 KEEPS: dict[str, type[Keep]] = {each.game.name: each for each in (KeepValue, KeepAmazons, KeepDots)}
-"""The environment of hard positions for each game."""
+"""Environment of hard positions for each game."""
 
 
 class KeptValues(Struct):
-    """The choices of a player in hard positions."""
+    """A player's choices in hard positions."""
 
     positions: int
     kept: int
-    """The number of positions in which the player kept the value."""
+    """Number of positions in which the player kept the value."""
     lost: float
-    """The mean points lost per position."""
+    """Mean loss per position."""
     chance: float
-    """The share of positions in which a random choice keeps the value."""
+    """Share of positions in which a random choice keeps the value."""
 
 
 def kept(
@@ -188,16 +187,16 @@ def kept(
     kind: type[Keep] | None = None,
     unit: float = 1.0,
 ) -> KeptValues:
-    """Ask a player for its moves in hard positions; it does not learn from them.
+    """Ask a player, without learning, for its moves in hard positions.
 
     Args:
-        experiment: an experiment that serves the game's class of ``KEEPS`` and created the player.
-        player: the number that ``create`` returned.
-        positions: the number of positions; the same seed gives the same ones for all players.
-        seed: the seed of the positions.
+        experiment: the experiment that created the player and serves the game's class of ``KEEPS``.
+        player: the player's instance number from ``create``.
+        positions: the number of positions.
+        seed: the seed of the positions, which are the same for all players.
         game: the game of the positions.
         configuration: the game's configuration.
-        kind: a class to use instead of the game's.
+        kind: a class to use in place of the game's.
         unit: the factor of losses; 1 counts points, where a draw is half a point.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The learned states of a row, kept so that its table can be measured again without training."""
+"""Learned states of a row, kept so that its table can be measured again without training."""
 
 from __future__ import annotations
 
@@ -22,26 +22,25 @@ from dovetail_studies.rows import Result, Unit
 T = TypeVar("T")
 
 KEPT = Path("studies/pages/states")
-"""The states in the repository, an archive per study."""
+"""States in the repository, an archive per study."""
 LARGEST = 200_000
-"""Maximum bytes of a state that the repository keeps; larger ones are trained again."""
+"""Maximum bytes of a state kept in the repository; larger ones are trained again."""
 
 
 @dataclass(frozen=True)
 class States:
-    """The states of a row at one size."""
+    """Learned states of a row at one size."""
 
     folder: Path
-    """The folder to which states are written."""
+    """Folder to which states are written."""
     kept: Sequence[Place] = ()
-    """The places from which states are read, before ``folder``, instead of training; empty to train
-    all."""
+    """Places searched for states, before ``folder``; empty to train all."""
 
     def write(self, name: str, state: bytes) -> None:
         """Write a learner's state."""
         path = self.folder / f"{name}.state"
         folder_of(path)
-        output.write(path, state)  # whole or not at all: a state cut short would be read and kept
+        output.write(path, state)  # atomically, since a truncated state would be read and kept
 
     def find(self, name: str) -> Place | None:
         """Return the file of a learner's state; None if it must be trained."""
@@ -56,12 +55,12 @@ def keep(source: Path, kept: Member, whole: bool) -> None:
 
     Args:
         source: the folder.
-        kept: the folder of the row in the archive of its study.
-        whole: whether all the row's results were made with ``source``; if so, no other state is
-            left in ``kept``.
+        kept: the row's folder in the archive of its study.
+        whole: true if all the row's results were made with ``source``; other states are then
+            removed from ``kept``.
 
     Raises:
-        DovetailError: they cannot be put there; none is lost.
+        DovetailError: the states cannot be written; none is lost.
     """
     found = {(kept / path.name).name: path for path in source.glob("*.state")}
     if not found:
@@ -80,7 +79,7 @@ _states: ContextVar[States | None] = ContextVar("states", default=None)
 
 @contextmanager
 def using(states: States | None) -> Iterator[None]:
-    """Keep or read learned states within this block; None does neither."""
+    """Keep or read learned states within this block; None disables both."""
     token = _states.set(states)
     try:
         yield
@@ -89,8 +88,7 @@ def using(states: States | None) -> Iterator[None]:
 
 
 def learned(name: str, learn: Callable[[], bytes], read: Callable[[bytes], T]) -> T:
-    """Return the result of ``read`` on the kept state of that name, or on a learner's state after
-    ``learn``.
+    """Return the result of ``read`` on the kept state of a name, or on the result of ``learn``.
 
     Raises:
         DovetailError: the kept state is invalid.
@@ -105,9 +103,9 @@ def learned(name: str, learn: Callable[[], bytes], read: Callable[[bytes], T]) -
 
 
 def continued(name: str, learn: Callable[[], bytes]) -> bytes:
-    """Return the state of that name, or the result of ``learn``, which is written at once.
+    """Return the state of a name, or the result of ``learn``, which is written at once.
 
-    Unlike ``learned`` it reads what an earlier run wrote, so that a long training that was stopped
+    Unlike ``learned`` it also reads states of earlier runs, so that an interrupted long training
     continues.
     """
     states = _states.get()
@@ -133,7 +131,7 @@ def _read(kept: Place, read: Callable[[bytes], T]) -> T:
 
 
 class Steps:
-    """The steps of a long training, recorded so that it continues after an interruption.
+    """Steps of a long training, recorded so that it continues after an interruption.
 
     Args:
         name: the name of the trained state.
@@ -144,8 +142,10 @@ class Steps:
         self._done = None if states is None else KeptResults([states.folder / f"{name}.steps"])
 
     def do(self, step: Unit, work: Callable[[], Result]) -> Result:
-        """Return the recorded result of a step, or carry it out; ``step`` identifies it among all
-        others."""
+        """Return the recorded result of a step, or carry it out.
+
+        ``step`` identifies it among all others.
+        """
         if self._done is None:
             return work()
         if found := self._done.of([step]):
@@ -160,12 +160,12 @@ def train(experiment: Experiment, players: Mapping[str, int], learn: Callable[[]
     """Load the kept states of players, or let them learn.
 
     Args:
-        experiment: the experiment that created them.
-        players: the numbers that ``create`` returned, by the names of the states.
-        learn: plays the games from which they learn.
+        experiment: the experiment that created the players.
+        players: instance numbers from ``create``, by the names of the states.
+        learn: the function that plays the training games.
 
     Raises:
-        DovetailError: a kept state is not one of the player's.
+        DovetailError: a kept state does not fit its player.
     """
     states = _states.get()
     if states is None:

@@ -8,8 +8,9 @@ from dovetail_experiments.statistics import Estimate, estimates
 
 
 def mean(values: Sequence[float]) -> Estimate:
-    """Return a mean with Student's interval; equal values give one of no width, shown as ``every
-    seed``.
+    """Return a mean with Student's interval.
+
+    Equal values give an interval of no width, shown as ``every seed``.
 
     >>> mean([2.0, 2.0])
     Estimate(value=2.0, low=2.0, high=2.0)

@@ -1,4 +1,4 @@
-"""Writing studies/pages/NAME.md and the summary page from results."""
+"""Pages of the studies and their summary, written from results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from dovetail_studies.working import (
 
 DOCS = Path("studies/pages")
 COLUMNS = ("row", "result", "run at", "figures beside the study's", "its conclusions hold", "why")
-"""The columns of the summary."""
+"""Columns of the summary."""
 MARKS = {
     r"\(every seed\)": "*Every seed*: all seeds gave the same figure.",
     "[≈≠]": (
@@ -55,14 +55,14 @@ MARKS = {
     ),
     r"\| \*[-\d]": "Figures in italics are means without an interval, for orientation.",
 }
-"""Explanations of marks in table cells, shown on a page that has such cells."""
+"""Explanations of marks in table cells, shown on pages with such cells."""
 CURVES = "curves"
-"""The pictures' folder, beside the pages."""
+"""Folder of the pictures, beside the pages."""
 
 
 @dataclass(frozen=True)
 class RowState:
-    """The results of a row at the largest size that has any."""
+    """A row's results at the largest size that has any."""
 
     row: Row
     size: SizeName | None
@@ -73,10 +73,10 @@ class RowState:
 
 
 def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT_RESULTS) -> RowState:
-    """Return a row's results at the largest size that is complete, or else started.
+    """Return a row's results at the largest complete size, or else the largest that was started.
 
     Raises:
-        DovetailError: they are complete and do not make its table.
+        DovetailError: complete results do not form the row's table.
     """
     begun: RowState | None = None
     for size in reversed(SIZES):
@@ -121,7 +121,7 @@ def at(
     """Return a row's results at one size, for the requested number of seeds.
 
     Raises:
-        DovetailError: they do not make its table.
+        DovetailError: they do not form its table.
     """
     wanted = units(row, size, count, first)
     path = file(out, whole.name, row, size)
@@ -144,8 +144,10 @@ def _drawn(row: Row, done: Done, where: str) -> Drawn:
 
 
 def compared(whole: Study, found: RowState, kept: Path = KEPT_RESULTS) -> str:
-    """Return a line that says if results equal the kept ones, apart from those that only training
-    gives."""
+    """Report whether results equal the kept ones.
+
+    Values that only training gives are not compared.
+    """
     assert found.size is not None
     records = KeptResults([kept_file(kept, whole.name, found.row, found.size)]).records
     of = [(each, records[key(each.unit)]) for each in found.records if key(each.unit) in records]
@@ -171,11 +173,10 @@ def compared(whole: Study, found: RowState, kept: Path = KEPT_RESULTS) -> str:
 
 
 def fresh(whole: Study, found: RowState, kept: Path = KEPT_RESULTS) -> str:
-    """Return a line with the number of figures from new seeds that lie where the page's figures
-    predict.
+    """Report how many figures from new seeds lie in the page's prediction intervals.
 
-    The interval is that of a mean over as many seeds, as the kept seeds predict it: of 100 figures
-    about 95 lie in theirs.
+    An interval predicts the mean over as many seeds, given the kept ones; about 95 of 100 figures
+    lie in theirs.
     """
     assert found.size is not None
     known = _kept(whole, found, kept)
@@ -212,7 +213,7 @@ def _seeds(found: RowState) -> int:
 
 
 def ran(found: RowState) -> str:
-    """Return the size at which a row was run, in words."""
+    """Describe the size at which a row was run."""
     if found.size is None:
         return "not run"
     text = found.row.sizes[found.size].label(_seeds(found))
@@ -220,7 +221,7 @@ def ran(found: RowState) -> str:
 
 
 def verdict(found: RowState) -> str:
-    """Return in words the agreement of the figures with the study's."""
+    """Describe the agreement of the figures with the study's."""
     if found.drawn is None:
         return "not run"
     counts = _counts(found.drawn)
@@ -286,7 +287,7 @@ def draw(whole: Study, all_found: Sequence[RowState], folder: Path) -> None:
     """Write a study's pictures, and remove those of rows without curves.
 
     Raises:
-        ImportError: Matplotlib is not installed; the pictures are left as they are.
+        ImportError: Matplotlib is not installed; the pictures are unchanged.
     """
     drawn = {
         folder / picture(whole, found.row): found.drawn.curves
@@ -332,7 +333,7 @@ def page(whole: Study, all_found: Sequence[RowState]) -> str:
 
 
 def _beside(all_found: Sequence[RowState]) -> list[str]:
-    """Return the strongest player of each measured game beside the literature."""
+    """Compare the strongest player of each measured game with the literature."""
     ran = {found.row.key: found for found in all_found if found.drawn is not None}
     tables = {key: found.drawn.lines for key, found in ran.items() if found.drawn is not None}
     lines = []
@@ -359,7 +360,7 @@ def _judged(found: RowState) -> str:
 
 
 def why(name: str, found: RowState) -> str:
-    """Return a sentence on why a row was not run, or why its figures differ or are not compared."""
+    """Explain why a row was not run, or why its figures differ or are not compared."""
     if found.drawn is None:
         return found.row.missing or "there is code; it was not run"
     if _judged(found) == "unprinted":
@@ -371,7 +372,7 @@ def why(name: str, found: RowState) -> str:
 
 
 LISTED = "<!-- pages: [a-z]* -->"
-"""The mark at which the site lists the folder's other pages."""
+"""Mark at which the site lists the folder's other pages."""
 
 
 def summary(out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
@@ -499,13 +500,12 @@ def _full(found: RowState) -> bool:
 def write(
     name: str, out: Path = OUT, docs: Path = DOCS, told: Callable[[str], None] = print
 ) -> Path:
-    """Write a study's page and pictures, and keep the results they rest on; return the page's path.
+    """Write a study's page and pictures, and keep their results; return the page's path.
 
-    Without Matplotlib, pictures are left as they are, and ``told`` is called with a line that says
-    so.
+    Without Matplotlib, pictures are unchanged, and ``told`` is called with a line that says so.
 
     Raises:
-        DovetailError: there is no such folder; the command runs at the top of a checkout.
+        DovetailError: the folder is missing; the command runs at the top of a checkout.
     """
     if not docs.is_dir():
         raise DovetailError(
@@ -540,8 +540,10 @@ def write(
 
 
 def _named(whole: Study, size: SizeName, place: Member) -> dict[bytes, KeptResult]:
-    """Return a file's results that a row names, including those that no table shows, since rows
-    sharing the file may be shown at different sizes."""
+    """Return a file's results that a row names, including those that no table shows.
+
+    Rows that share the file may be shown at different sizes.
+    """
     results = KeptResults([place])
     wanted = [
         unit

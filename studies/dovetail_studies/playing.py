@@ -1,4 +1,4 @@
-"""Games between agents in this process, with the counts that the studies report."""
+"""In-process games between agents, with the counts that the studies report."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from msgspec import Struct
 from dovetail.client.client import Experiment
 
 DERIVATION = 1
-"""The derivation of the seats' seeds in all studies, fixed since their kept results were played
-with it."""
+"""Derivation of the seats' seeds in all studies.
+
+It is fixed, since their kept results were played with it.
+"""
 
 
 class Score(Struct):
-    """The games between two players, counted for the first."""
+    """Results of games between two players, counted for the first."""
 
     games: int = 0
     wins: int = 0
     losses: int = 0
     cut: int = 0
-    """The number of truncated games, included in ``games`` and neither won nor lost."""
+    """Number of truncated games, included in ``games`` but neither won nor lost."""
     digests: set[str] = msgspec.field(default_factory=set)
-    """Digests of the actions: one per distinct game."""
+    """Digests of the actions, one per distinct game."""
 
     def add(self, other: Score) -> None:
         """Add more games."""
@@ -48,19 +50,20 @@ def match(
     most: int | None = None,
     rotate: bool = True,
 ) -> Score:
-    """Play games between two players, who exchange seats after each game or keep them.
+    """Play games between two players, who exchange seats after each game unless ``rotate`` is
+    false.
 
     Args:
         experiment: the experiment that created the players.
-        game: an environment.
-        players: the numbers that ``create`` returned.
+        game: the environment's name.
+        players: instance numbers from ``create``.
         episodes: the number of games.
         seed: the seed of the games.
         configuration: the game's configuration.
-        learn: whether each player learns.
+        learn: true for each player that learns.
         openings: the number of random plies before the players decide.
-        most: turns after which a game is cut short; None for no limit.
-        rotate: whether the players change seats; if not, an opening is played once.
+        most: maximum turns of a game; None for no limit.
+        rotate: true to exchange seats; if false, each opening is played once.
     """
     modes: list[Any] = ["learn" if each else "evaluate" for each in learn]
     found = Score()

@@ -1,4 +1,4 @@
-"""Results of pieces of work, a line of JSON each, so that finished work is not repeated."""
+"""Results of pieces of work, stored as lines of JSON so that finished work is not repeated."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class KeptResult(Struct, forbid_unknown_fields=True, omit_defaults=True):
     versions: str
     seconds: float
     code: str = ""
-    """The digest of the row's code; see ``code.digest``. Older results have none."""
+    """Digest of the row's code; see ``code.digest``. Older results have none."""
 
 
 def versions() -> str:
-    """Return the versions of packages that results depend on, and the code's revision."""
+    """Return the versions of the packages that results depend on, and the code's revision."""
     return str(provenance.here()).replace("dovetail", "Dovetail", 1)
 
 
@@ -39,10 +39,10 @@ def key(unit: Unit) -> bytes:
 
 
 def folder_of(path: Path) -> None:
-    """Make the folder of a file.
+    """Make the parent folder of a file.
 
     Raises:
-        DovetailError: it cannot be made.
+        DovetailError: the folder cannot be made.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,10 +59,10 @@ def unwritten(path: Path, error: OSError) -> DovetailError:
 
 
 class KeptResults:
-    """The results of a row at one size.
+    """Results of a row at one size.
 
     Args:
-        paths: files to read, the one to write last; a member of an archive is only read.
+        paths: the files to read, of which the last is written; members of archives are read-only.
     """
 
     def __init__(self, paths: Sequence[Place]) -> None:
@@ -73,7 +73,7 @@ class KeptResults:
 
     @property
     def path(self) -> Path:
-        """The file to write."""
+        """File to write."""
         assert not isinstance(self._last, Member)
         return self._last
 
@@ -97,11 +97,11 @@ class KeptResults:
                     "piece of work is done again"
                 ) from None
             except msgspec.DecodeError:
-                continue  # a line that a kill cut short: the piece is done again
+                continue  # a line truncated by a kill: the piece is done again
             self.records[key(record.unit)] = record
 
     def ready(self) -> None:
-        """Check that results can be written, before any work is done.
+        """Check, before any work is done, that results can be written.
 
         Raises:
             DovetailError: they cannot.
@@ -113,10 +113,10 @@ class KeptResults:
             raise unwritten(self.path, error) from None
 
     def add(self, unit: Unit, result: Result, seconds: float, code: str = "") -> None:
-        """Write a result to disk, with the digest of the code that made it.
+        """Write a result to disk, with the digest of the code that produced it.
 
         Raises:
-            DovetailError: it cannot be written.
+            DovetailError: the file cannot be written.
         """
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         record = KeptResult(unit, result, today, versions(), round(seconds, 1), code)
@@ -127,7 +127,7 @@ class KeptResults:
                 if file.tell():
                     file.seek(-1, os.SEEK_END)
                     if file.read(1) != b"\n":
-                        # A line that a kill cut short is closed, so that it spoils no other.
+                        # End a line truncated by a kill, so that it does not spoil this one.
                         line = b"\n" + line
                 file.write(line)
         except OSError as error:

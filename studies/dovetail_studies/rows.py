@@ -1,4 +1,4 @@
-"""A row of a study: one printed table, figure or result, and the way to reproduce it."""
+"""Rows of a study: a printed table, figure or result each, and the way to reproduce it."""
 
 from __future__ import annotations
 
@@ -22,21 +22,23 @@ K = TypeVar("K")
 STUDIES = ("rlgame", "amazons", "dominion", "tetris", "dots")
 """The five studies in the order of the summary."""
 ACROSS = "across"
-"""The name of the study in which all learners meet: rows that no study printed."""
+"""Name of the study in which all learners meet; no study printed its rows."""
 BEST = "best"
-"""The name of the study of each game's strongest learner, beside the studies' and the literature's
-best."""
+"""Name of the study of each game's strongest learner.
+
+It is compared with the best of the studies and of the literature.
+"""
 ALL = (*STUDIES, ACROSS, BEST)
 SizeName = Literal["quick", "part", "study"]
 SIZES: tuple[SizeName, ...] = ("quick", "part", "study")
-"""The sizes, from the smallest to the study's own."""
+"""Sizes, from the smallest to the study's own."""
 SEEDS = 5
-"""The default number of a row's trainings, each with its own seed."""
+"""Default number of a row's trainings, each with its own seed."""
 
 Unit = dict[str, Any]
-"""The JSON parameters of one piece of work, including its seed."""
+"""JSON parameters of one piece of work, including its seed."""
 Result = dict[str, Any]
-"""The JSON result of one piece of work."""
+"""JSON result of one piece of work."""
 Done = list[tuple[Unit, Result]]
 
 
@@ -45,11 +47,13 @@ class Size:
     """A size at which a row runs."""
 
     text: str
-    """The size in words: games, and the share of the study's. ``{seeds}`` stands for the number of
-    seeds, the name of a value for its total over all seeds."""
+    """Format of the size in words: games, and the share of the study's.
+
+    ``{seeds}`` stands for the number of seeds, the name of a value for its total over all seeds.
+    """
     values: Mapping[str, int] = field(default_factory=dict)
     seeds: int = SEEDS
-    """The default number of seeds."""
+    """Default number of seeds."""
 
     def label(self, seeds: int) -> str:
         """Return the size in words, with its number of seeds.
@@ -65,9 +69,9 @@ Verdict = Literal["agrees", "differs", "wide"]
 WIDE = 3
 """Maximum ratio of the ends of a prediction interval for a figure without limits to agree."""
 PARTS = 4
-"""The divisor of a figure's range that its interval must stay below to agree."""
+"""Divisor of a figure's range; an interval as wide as the quotient is too wide to agree."""
 ANY = (-math.inf, math.inf)
-"""The range of a figure without limits."""
+"""Range of a figure without limits."""
 
 
 @dataclass(frozen=True)
@@ -78,20 +82,24 @@ class Compared:
     study: float
     ours: Estimate
     more: float
-    """The number of our trainings as a multiple of the study's, or of games if nothing learns; 0
-    for a figure without sampling error."""
+    """Number of our trainings as a multiple of the study's, or of games if nothing learns.
+
+    It is 0 for a figure without sampling error.
+    """
     range: tuple[float, float] = ANY
-    """The range of the figure's possible values."""
+    """Range of the figure's possible values."""
     seeds: Sequence[float] = ()
-    """The figures of the trainings if they are positive, unbounded and vary by factors: their
-    logarithms are then taken to be normal, since an interval around the mean would reach below
-    0."""
+    """Figures of the trainings, if they are positive, unbounded and vary by factors.
+
+    Their logarithms are then assumed to be normal, since an interval around the mean would reach
+    below 0.
+    """
 
     @property
     def again(self) -> Estimate:
         """The 95 % prediction interval for one more experiment of the study's size.
 
-        The interval of our mean says where the mean is; a single training varies by more.
+        The interval of our mean locates the mean; a single training varies more.
         """
         ours, times = self.ours, math.sqrt(1 + self.more)
         if self.seeds:
@@ -108,9 +116,9 @@ class Compared:
     def verdict(self) -> Verdict | None:
         """``agrees`` if the study's figure lies in ``again``, else ``differs``; None if unknown.
 
-        An interval that holds the study's figure is ``wide``, too wide to judge by, if it covers a
+        An interval that holds the study's figure is ``wide``, too wide to judge, if it covers a
         quarter of the range or touches an end of it (by a hundredth or more) or, without a range,
-        reaches zero or more than three times its lower end.  So is the interval of trainings that
+        reaches zero or more than three times its lower end. So is the interval of trainings that
         all gave one figure different from the study's, since their variation is then unknown.
 
         >>> Compared("wins, %", 55.0, Estimate(50.0, 47.0, 53.0), 5, (0, 100)).verdict
@@ -146,16 +154,16 @@ class Compared:
 
 
 SIGNS: Mapping[Verdict | None, str] = {"agrees": " ≈", "differs": " ≠"}
-"""The mark after one of our figures, by verdict."""
+"""Mark after one of our figures, by verdict."""
 
 
 def signed(text: str, compared: Compared) -> str:
-    """Return one of our figures in words, with a sign if it agrees with the study's or differs."""
+    """Return the text of one of our figures, marked if it agrees with the study's or differs."""
     return text + SIGNS.get(compared.verdict, "")
 
 
 PERCENT = (0.0, 100.0)
-"""The range of a share in percent."""
+"""Range of a share in percent."""
 
 
 @dataclass(frozen=True)
@@ -165,14 +173,14 @@ class Drawn:
     columns: Sequence[str]
     lines: Sequence[Sequence[str]]
     games: int
-    """The number of games played for the table, including training."""
+    """Number of games played for the table, including training."""
     distinct: str
-    """The number of distinct games, in words."""
+    """Number of distinct games, in words."""
     compared: Sequence[Compared] = ()
     note: str = ""
-    """A remark on the difference between the study's figures and ours."""
+    """Remark on the difference between the study's figures and ours."""
     curves: Picture | None = None
-    """The learning curves, if the results contain them."""
+    """Learning curves, if the results contain them."""
 
 
 @dataclass(frozen=True)
@@ -182,22 +190,22 @@ class Row:
     key: str
     title: str
     printed: str
-    """The study's result in short, with its section or table."""
+    """Result of the study in short, with its section or table."""
     sizes: Mapping[SizeName, Size] = field(default_factory=dict)
     units: Callable[[Mapping[str, int], Sequence[int]], list[Unit]] | None = None
-    """The function that returns the pieces of work of a size, each with a seed."""
+    """Function that returns the pieces of work of a size, each with a seed."""
     work: Callable[[Unit], Result] | None = None
-    """The function that does one piece of work."""
+    """Function that does one piece of work."""
     draw: Callable[[Done], Drawn] | None = None
-    """The function that makes the table from all results."""
+    """Function that makes the table from all results."""
     missing: str = ""
-    """The reason why nothing can be run; empty if the row can be."""
+    """Reason why nothing can be run; empty if the row can be."""
     sized: bool = True
     """True if the study states how much it ran; if not, the size ``study`` is our choice."""
     shares: str = ""
-    """The row that owns the pieces of work, if several tables rest on them."""
+    """Row that owns the pieces of work, if several tables rest on them."""
     rests_on: tuple[str, str] | None = None
-    """The study and row whose results of the study's size it reads, if any."""
+    """Study and row whose results of the study's size are read, if any."""
 
     @property
     def runs(self) -> bool:
@@ -219,7 +227,7 @@ class Study:
         """Return a row by key.
 
         Raises:
-            DovetailError: there is none of this name.
+            DovetailError: there is no such row.
         """
         for each in self.rows:
             if each.key == key:
@@ -232,7 +240,7 @@ def study(name: str) -> Study:
     """Return a study by name.
 
     Raises:
-        DovetailError: there is none of this name.
+        DovetailError: there is no such study.
     """
     if name not in ALL:
         raise DovetailError(f"there is no study {name!r}; there are {', '.join(ALL)}")
@@ -246,7 +254,7 @@ Code = tuple[
     Callable[[Unit], Result],
     Callable[[Done], Drawn],
 ]
-"""The functions ``units``, ``work`` and ``draw`` of a row."""
+"""Functions ``units``, ``work`` and ``draw`` of a row."""
 
 
 class _DeclaredRow(Struct, forbid_unknown_fields=True):
@@ -258,7 +266,7 @@ class _DeclaredRow(Struct, forbid_unknown_fields=True):
     shares: str = ""
     rests_on: tuple[str, str] | None = None
     sizes_of: str = ""
-    """The earlier row with the same sizes."""
+    """Earlier row with the same sizes."""
     sizes: dict[SizeName, Size] = {}
 
 
@@ -291,7 +299,7 @@ def declared(name: str, code: Mapping[str, Code]) -> Study:
 # -- parts of rows ---------------------------------------------------------------------------------
 
 HEAD = ("", "study", "ours")
-"""The head of a table of single figures."""
+"""Head of a table of single figures."""
 
 
 def every(values: Mapping[str, Any], seeds: Sequence[int], **choices: Iterable[Any]) -> list[Unit]:
@@ -313,7 +321,7 @@ def total(done: Done, key: str) -> int:
 
 
 def share(wins: int, games: int) -> str:
-    """Return a share with its interval by Wilson, in percent.
+    """Return a share with its Wilson interval, in percent.
 
     >>> share(9, 10)
     '90.0 % (59.6..98.2)'
@@ -322,7 +330,9 @@ def share(wins: int, games: int) -> str:
 
 
 def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "") -> str:
-    """Return a figure with its 95 % interval, in italics if there is none; a dash for no figure.
+    """Format a figure with its 95 % interval.
+
+    A figure without an interval is in italics; a missing one is a dash.
 
     >>> interval(Estimate(0.5, 0.4, 0.6), 1, 100, " %")
     '50.0 % (40.0..60.0)'
@@ -335,7 +345,7 @@ def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "
     """
     if math.isnan(found.value):
         return "-"
-    # The "z" leaves no minus before a zero.
+    # The "z" drops the minus before a zero.
     text = f"{scale * found.value:z,.{digits}f}{sign}"
     if not math.isfinite(found.high - found.low):
         return f"*{text}*"
@@ -345,14 +355,14 @@ def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "
 
 
 class Figure(NamedTuple):
-    """One of our figures that the study prints as well."""
+    """One of our figures that the study also prints."""
 
     name: str
     ours: Estimate
     digits: int = 0
-    """The decimals of the study's figure; ours has at most one."""
+    """Decimals of the study's figure; ours has at most one."""
     limits: tuple[float, float] = ANY
-    """The range of possible values."""
+    """Range of possible values."""
 
 
 def beside(
@@ -362,8 +372,8 @@ def beside(
 
     Args:
         name: the name of the figures.
-        figures: ours.
-        study: the study's, in the same order.
+        figures: our figures.
+        study: the study's figures, in the same order.
         more: see ``Compared``.
     """
     lines, compared = [], []
@@ -385,7 +395,7 @@ def within(found: Estimate, low: float = 0.0, high: float = math.inf) -> Estimat
 def over(results: Sequence[Result], *keys: str | int) -> Estimate:
     """Return the mean over results of the number at ``keys``, with Student's interval.
 
-    Numbers that are null are left out.
+    Null values are left out.
     """
     values = []
     for each in results:

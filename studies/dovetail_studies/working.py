@@ -1,4 +1,4 @@
-"""Running the pieces of work of rows, in one process or several, keeping each result at once."""
+"""Execution of pieces of work, in one process or several; each result is stored at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dovetail_studies.rows import SIZES, Result, Row, SizeName, Study, Unit, stu
 
 OUT = Path("out/studies")
 KEPT_RESULTS = Path("studies/pages/results")
-"""The results in the repository that pages rest on, an archive per study."""
+"""Results in the repository, on which pages rest, an archive per study."""
 FIRST_SEED = 1
 _Piece = tuple[str, Row, SizeName, KeptResults, Unit]
 
@@ -34,7 +34,10 @@ _Piece = tuple[str, Row, SizeName, KeptResults, Unit]
 def units(
     row: Row, size: SizeName, count: int | None = None, first: int = FIRST_SEED
 ) -> list[Unit]:
-    """Return the pieces of work of a row, with its default number of seeds if ``count`` is None."""
+    """Return the pieces of work of a row.
+
+    ``count`` is the number of seeds; None for the row's default.
+    """
     assert row.units is not None
     number = row.sizes[size].seeds if count is None else count
     return row.units(row.sizes[size].values, list(range(first, first + number)))
@@ -56,7 +59,7 @@ def kept_states(folder: Path, name: str, row: Row, size: SizeName) -> Member:
 
 
 def unmet(row: Row, out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
-    """Return the command that makes the results that a row reads, if they are not here; else ''."""
+    """Return the command that makes the results that a row reads; empty if they are here."""
     if row.rests_on is None:
         return ""
     name, key = row.rests_on
@@ -82,7 +85,7 @@ def work(name: str, row_key: str, unit: Unit, states: States | None = None) -> t
     """Do one piece of work; return its result and the seconds taken.
 
     Raises:
-        DovetailError: it failed.
+        DovetailError: the work failed.
     """
     row = study(name).row(row_key)
     assert row.work is not None
@@ -107,19 +110,20 @@ def run(
     first: int = FIRST_SEED,
     on: str | None = None,
 ) -> None:
-    """Do the unfinished work of some rows.
+    """Do the unfinished work of rows.
 
     Args:
         chosen: studies, each with those of its rows to run, which have code.
-        wanted: the size; a row that does not have it runs at the next smaller one.
-        count: seeds; a row's own number if None.
-        jobs: processes, or pieces at once on a cluster; None for one on each core.
-        out: the folder of the results, and of the states of learners.
+        wanted: the size; a row without it runs at the next smaller one.
+        count: the number of seeds; the row's default if None.
+        jobs: the number of processes, or of simultaneous pieces on a cluster; None for one per
+            core.
+        out: the folder of results and of learners' states.
         told: called with a line for each piece.
-        again: an empty folder for the results of doing all of it once more, in which the states
-            of learners that are kept or in ``out`` are loaded.
+        again: an empty folder for the results of repeating all work, in which states that are
+            kept or in ``out`` are loaded.
         first: the lowest seed.
-        on: the engine of a cluster to do the pieces on.
+        on: the engine of a cluster that does the work.
 
     Raises:
         DovetailError: a row has no code, or results cannot be written.
@@ -194,8 +198,11 @@ def run(
 
 
 def _apart(todo: Sequence[_Piece]) -> list[_Piece]:
-    """Return pieces of work with the studies in turn, so that two processes seldom compile the same
-    kernels at once; those that read the results of other rows come last."""
+    """Return pieces of work in alternating studies, so that processes rarely compile the same
+    kernels.
+
+    Pieces that read the results of other rows come last.
+    """
     turns: dict[str, itertools.count[int]] = defaultdict(itertools.count)
     place = [(piece[1].rests_on is not None, next(turns[piece[0]])) for piece in todo]
     return [piece for _, piece in sorted(zip(place, todo, strict=True), key=lambda each: each[0])]
@@ -212,12 +219,12 @@ def _elsewhere(
     """Do pieces of work on a cluster, which returns learned states as bytes.
 
     Args:
-        on: its engine.
-        jobs: pieces at once; as many as it has CPUs if None.
-        units: study, row and unit of each.
-        folders: the local folder for the states of each.
-        keep: called with the number of each piece, and its result.
-        told: called with a line for each that is placed again.
+        on: the engine of the cluster.
+        jobs: the number of simultaneous pieces; None for one per CPU.
+        units: study, row and unit of each piece.
+        folders: the local folder for the states of each piece.
+        keep: called with the number of each piece and its result.
+        told: called with a line for each piece that is placed again.
     """
     with (
         engine(on, Outfit(versions(), identity="studies")) as cluster,

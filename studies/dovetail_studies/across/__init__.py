@@ -1,1 +1,1 @@
-"""The learners of all studies against each other."""
+"""A round robin of all studies' learners."""

@@ -1,8 +1,8 @@
-"""The learners of the studies against each other, which none of the studies could do.
+"""A round robin of all studies' learners, which none of the studies could play.
 
-A row is a game for two.  Each learner plays the same number of games against itself;
-then all of them and a random player meet in a round robin.  One row more lets the trainings of the
-Amazons study meet.
+Each row is a two-player game. Each learner plays the same number of games against itself; then all
+learners and a random player meet in a round robin. A further row pits the trainings of the Amazons
+study against each other.
 """
 
 from __future__ import annotations
@@ -40,22 +40,21 @@ Array = NDArray[Any]
 ENVIRONMENTS: list[type[Environment]] = [ConnectFour, Dots, Amazons, RLGame, *KEEPS.values()]
 AGENTS: list[type[Agent[Any]]] = [*(Random, TD, RLGameTD, QLearning, AmazonsPlayer, DotsPlayer)]
 ANY = {"td-rlgame": "RLGame", "q-learning": "Dominion, for any game", "td": "none: ours"}
-"""The learners for any of these games, and the study of each."""
+"""Learners of any of these games, with the study of each."""
 GAMES: dict[str, tuple[Mapping[str, Any], Mapping[str, str]]] = {
     "connect_four": ({}, ANY),
     "rlgame": ({"size": 5, "pawns": 3}, ANY),
     "amazons": ({"rows": 5, "columns": 5}, {"amazons-player": "Amazons", **ANY}),
     "dots": ({"rows": 3, "columns": 3}, {"dots-player": "dots and boxes", **ANY}),
 }
-"""The board of each game, and the learners that can play it."""
+"""Board of each game, and the learners that can play it."""
 PARAMETERS: dict[str, Mapping[str, Any]] = {
     "amazons-player": {"weights": "zeros", "rollouts": False, "depth": 1},
     "dots-player": {"weights": "zeros", "turns": 1},
 }
-"""Parameters for learners whose defaults start from learned weights or search deeper than the
-others."""
+"""Parameters of learners whose defaults start from learned weights or search deeper."""
 MOST_TURNS = 1_000
-"""Maximum turns of a game; untrained players of RLGame may never end one."""
+"""Maximum turns of a game, since untrained players of RLGame may never end one."""
 
 
 def _self_play(
@@ -118,7 +117,7 @@ def _meet(game: str, unit: rows.Unit) -> rows.Result:
 
 
 def _lead(results: Sequence[rows.Result], first: str, second: str) -> str:
-    """Return a sentence with the first player's lead in rating over the second, by seed."""
+    """Describe the first player's lead in rating over the second, by seed."""
     by_seed = [each["elo"][first] - each["elo"][second] for each in results]
     ahead = sum(each > 0 for each in by_seed)
     return (
@@ -158,21 +157,19 @@ def _draw(game: str, done: rows.Done) -> rows.Drawn:
 
 FIRST = ("Zeros", "Ones", "Mp")
 SHOWN = {"Mp": "MP"}
-"""The name of each set of weights that is not named after a run."""
+"""Display names of weights that are not named after a run."""
 AGAINST = ("AbMp", "Random", "McMp")
 
 
 def _trainings(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return the pairs of trainings from all initial weights, each with ``opponents``, for each
-    seed."""
+    """Return the pairs of trainings from all initial weights, with ``opponents``, for each seed."""
     names = [f"{first}Vs{other}" for other in AGAINST[: values["opponents"]] for first in FIRST]
     pairs = map(list, itertools.combinations(names, 2))
     return rows.every({"games": values["games"], "learned": "here"}, seeds, players=pairs)
 
 
 def _explained(shares: Array) -> list[float]:
-    """Return the shares of a table's variance that its rows explain, its columns explain, and
-    neither does."""
+    """Return the shares of a table's variance due to rows, to columns, and to neither."""
     centred = shares - shares.mean()
     parts = [(centred.mean(axis) ** 2).sum() * shares.shape[axis] for axis in (1, 0)]
     whole = (centred**2).sum()
@@ -191,7 +188,7 @@ def _parts(shares: Array) -> str:
 
 
 def _ahead(shares: Array, against: Sequence[str]) -> str:
-    """Return the lead in points of training against AbMp over training against McMp, by seed."""
+    """Return the lead, in points, of training against AbMp over training against McMp, by seed."""
     by_first = 100 * (shares[:, against.index("AbMp")] - shares[:, against.index("McMp")])
     parts = [
         f"{rows.interval(mean(by_first[:, n].tolist()), 0)} from {SHOWN.get(each, each)}"
@@ -203,8 +200,7 @@ def _ahead(shares: Array, against: Sequence[str]) -> str:
 
 
 def _shares(done: rows.Done, against: Sequence[str]) -> Array:
-    """Return the shares of wins among trainings against some opponents: seeds, opponents, initial
-    weights."""
+    """Return win rates of trainings against some opponents: seeds, opponents, initial weights."""
     tables = []
     for seed in sorted({unit["seed"] for unit, _ in done}):
         of_seed = [each for each in done if each[0]["seed"] == seed]

@@ -1,1 +1,1 @@
-"""The Amazons study: its trainings and tournaments."""
+"""Trainings and tournaments of the Amazons study."""

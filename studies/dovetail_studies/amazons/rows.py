@@ -1,4 +1,4 @@
-"""The rows of the Amazons study; figure numbers are those of its own text."""
+"""Rows of the Amazons study; figure numbers refer to its text."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ FEATURES = (
 
 
 class PrintedRun(NamedTuple):
-    """A training run's figures that the study prints or states in words."""
+    """Figures of a training run that the study prints or states in words."""
 
     name: str
     settled: int
-    """The number of moves after which the study's plot shows no further change in the weights."""
+    """Number of moves after which the weights stay constant in the study's plot."""
     first: float | None = None
-    """The score before training."""
+    """Score before training."""
     last: float | None = None
-    """The score at the end."""
+    """Score after training."""
 
 
 RUNS = (
@@ -61,14 +61,13 @@ RUNS = (
     PrintedRun("MpVsAbMp", 60_000),
     PrintedRun("MpVsMcMp", 60_000, 0),
 )
-"""The runs in the study's order: figures 13 to 21."""
+"""Runs in the study's order: figures 13 to 21."""
 RATE_STEPS = 20
-"""The number of times the step size is halved in a run; in the study, every 5,000 moves."""
+"""Number of times a run halves the step size; the study does so every 5,000 moves."""
 SPAN = 50
-"""Moves between the two sets of weights whose distance tells if they have settled."""
+"""Moves between the two sets of weights whose distance decides whether they have settled."""
 SETTLED = (0.1, 0.01, 0.001)
-"""The thresholds of settling: weights have settled when they move by less than this share of their
-largest movement."""
+"""Thresholds of settling, as shares of the weights' largest movement."""
 OPPONENTS: dict[str, Mapping[str, Any]] = {"AbMp": {"rollouts": False}, "McMp": {"rollouts": True}}
 
 
@@ -149,8 +148,10 @@ def _score(results: Sequence[rows.Result], check: int) -> Estimate:
 
 
 def settled(result: rows.Result, moves: int, share: float) -> float:
-    """Return the number of moves after which the weights moved by less than a share of the maximum,
-    interpolated between two parts by the logarithm."""
+    """Return the number of moves after which the weights move by less than a share of the maximum.
+
+    Between two parts it is interpolated logarithmically.
+    """
     moved = np.log(result["distances"])
     part, level = moves / len(moved), moved.max() + math.log(share)
     last = int(np.flatnonzero(moved >= level)[-1])
@@ -210,7 +211,7 @@ def _train_draw(run: PrintedRun, done: rows.Done) -> rows.Drawn:
 
 
 def _train_curves(run: PrintedRun, results: Sequence[rows.Result], unit: rows.Unit) -> Picture:
-    """Return the scores of the tests and the distances that the weights moved."""
+    """Return curves of the test scores and of the distances that the weights moved."""
     moves = int(unit["moves"])
     count = min(len(each["checks"]) for each in results)
     at = [rows.over(results, "checks", n, "moves").value for n in range(count)]
@@ -250,7 +251,7 @@ WEIGHTS_OF = {
     "OnesVsAbMp": "ones-vs-abmp",
     "MpVsRandom": "mp-vs-random",
 }
-"""The runs whose weights the study prints, and the player's name of each."""
+"""Runs whose weights the study prints, with each one's player name."""
 
 
 def _weights_draw(done: rows.Done) -> rows.Drawn:
@@ -316,11 +317,11 @@ SEARCHES: dict[str, Mapping[str, Any]] = {
 
 
 MOBILITIES = {"queen": "queen moves", "full": "whole moves"}
-"""The moves that each mobility counts."""
+"""Moves counted by each mobility."""
 
 
 def thinking(given: Mapping[str, Any], seed: int) -> list[float]:
-    """Return the seconds of one core that a player takes per move in a game with itself."""
+    """Return a player's seconds per move on one core, measured in a game with itself."""
     player = AmazonsPlayer(msgspec.convert(given, AmazonsParameters), seed)
     game, rng = Amazons(Configuration(rows=8, columns=8)), random.Random(seed)
     spec = game.init()
@@ -393,12 +394,15 @@ PRESETS = {
 }
 TRAINED = [name for name in PRESETS if name != "MP"]
 LEARNED = {"here": (0, 1), "first": (0,)}
-"""The players of a pair whose weights were learned here, by the value in a piece of work."""
+"""Players of a pair with weights learned here, by the value in a piece of work."""
 
 
 def _meetings(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return the pairs with the study's weights, with the weights that each seed learned here, and
-    between the study's and ours of the same run."""
+    """Return the pairs of players to meet.
+
+    These are pairs with the study's weights, pairs with the weights learned here from each seed,
+    and the study's weights against ours of the same run.
+    """
     names, games = list(PLAYERS), values["games"]
     pairs = [(a, b) for n, a in enumerate(names) for b in names[n + 1 :]]
     given = {"games": games}
@@ -414,7 +418,7 @@ def weights_of(name: str, file: str, unit: rows.Unit, command: str) -> list[floa
     """Return the final weights of a kept training.
 
     Raises:
-        DovetailError: there is none in the ``file`` of a study; ``command`` makes it.
+        DovetailError: ``file`` of a study has no such training; ``command`` makes it.
     """
     kept = Member(Path(f"studies/pages/results/{name}.zip"), file)
     record = KeptResults([kept, Path(f"out/studies/{name}/{file}")]).records.get(key(unit))
@@ -434,7 +438,7 @@ def learned(run: str, seed: int) -> list[float]:
 
 
 def meeting(unit: rows.Unit) -> rows.Result:
-    """Play the games of a pair of players, who alternate seats."""
+    """Play a match between two players, who alternate seats."""
     with InProcess([Amazons], [AmazonsPlayer, Random]) as experiment:
         players = []
         ours = LEARNED.get(unit.get("learned", ""), ())
@@ -475,15 +479,14 @@ def _standing(wins: int, games: int) -> list[str]:
 
 
 def _shared(found: Sequence[tuple[int, int]]) -> list[str]:
-    """Return the standing and the share, with its interval over seeds, from wins and games by
-    seed."""
+    """Return the standing and the win rate with its interval, from wins and games by seed."""
     wins, games = (sum(each) for each in zip(*found, strict=True))
     share = rows.within(mean([100 * won / of for won, of in found]), *rows.PERCENT)
     return [*_standing(wins, games), rows.interval(share, 1, sign=" %")]
 
 
 NOT_PRINTED = ["-"] * 4
-"""The standing and share of a player for whom the study prints none."""
+"""Standing and win rate of a player for which the study prints none."""
 
 
 def _meetings_draw(done: rows.Done) -> rows.Drawn:
@@ -549,7 +552,7 @@ def _depths(unit: rows.Unit) -> rows.Result:
 
 def _depths_draw(done: rows.Done) -> rows.Drawn:
     count = rows.total(done, "games")
-    # Two games of an opening are not independent, so the games of a seed are the unit.
+    # The two games of an opening are dependent, so a seed's games are the sampling unit.
     found = rows.within(
         mean([100 * result["wins"] / result["games"] for _, result in done]), *rows.PERCENT
     )

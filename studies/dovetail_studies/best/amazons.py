@@ -1,4 +1,4 @@
-"""Amazons: the study's learner against the player with the weights that the study published."""
+"""Amazons: the study's learner against a player with the study's published weights."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dovetail_studies.best.parts import COLUMNS, counted, percent, points
 from dovetail_studies.playing import Score, match
 
 RUNS = ("ZerosVsAbMp", "OnesVsAbMp", "MpVsAbMp", "ZerosVsMcMp", "OnesVsMcMp", "MpVsMcMp")
-"""The study's trainings against a searching opponent."""
+"""Trainings of the study against a searching opponent."""
 PLAIN = "OnesVsAbMp without rollouts"
 """The second of these runs, with a learner that trains without rollouts."""
 CHOSEN, SAME = PLAIN, "OnesVsAbMp"
-"""The training that did best in the games for the choice, and the same run as the study ran it."""
+"""Training that won most games in the selection, and the same run as in the study."""
 PUBLISHED = "ones-vs-abmp"
-"""The study's weights that came first in its tournament."""
+"""Weights that won the study's tournament."""
 WAYS: dict[str, dict[str, Any]] = {
     "depth 2 with rollouts": {"depth": 2, "rollouts": True},
     "depth 3": {"depth": 3, "rollouts": False},
@@ -33,21 +33,19 @@ MEETINGS = (
     ("depth 3", "depth 3"),
     ("depth 4", "depth 3"),
 )
-"""The search settings of our player and of the published one in each meeting."""
+"""Search settings of our player and the published one in each meeting."""
 ITSELF = (MEETINGS[0], MEETINGS[3])
-"""The published player's meetings with itself from which the others follow."""
+"""Meetings of the published player with itself that determine the others."""
 CHOICE = 1000
-"""The offset of the seeds of the games for the choice, so that their openings differ from the
-others'."""
+"""Offset of the seeds of selection games, so that their openings differ from the others'."""
 MOVES = 100_000
-"""The moves of a training, as in the study."""
+"""Moves of a training, as in the study."""
 SLOW = 10
-"""The factor by which the number of games falls at depth 4."""
+"""Divisor of the number of games at depth 4."""
 
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return the trainings, the games for the choice, the timed games, and the games of the
-    table."""
+    """Return the trainings, the selection games, the timed games and the games of the table."""
     even = {"way": "depth 3", "against": "depth 3"}
     given: list[rows.Unit] = [{"train": SAME, "moves": values["moves"]}] if values["moves"] else []
     given += [{"choice": run, **even, "games": values["few"]} for run in (*RUNS, PLAIN)]
@@ -85,7 +83,7 @@ def _weights(player: str, seed: int) -> str | list[float]:
 
 
 def _play(weights: str | list[float], unit: rows.Unit, seed: int) -> Score:
-    """Play against the published weights, with each opening from both seats."""
+    """Play against the published weights, each opening from both seats."""
     given = {"weights": weights, **WAYS[unit["way"]]}
     published = {"weights": PUBLISHED, **WAYS[unit["against"]]}
     with InProcess([Amazons], [AmazonsPlayer]) as experiment:

@@ -1,4 +1,4 @@
-"""Amazons: territory instead of the study's features, an opening book, and a league."""
+"""Amazons: territory in place of the study's features, an opening book, and a league."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dovetail_studies.learned import learned
 from dovetail_studies.playing import match
 
 PUBLISHED = {"weights": "ones-vs-abmp"}
-"""The study's weights that came first in its tournament."""
+"""Weights that won the study's tournament."""
 LEAGUE = "trained in a league, depth 3"
 PLAYERS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "territory, depth 1": ("amazons-territory", {"depth": 1}),
@@ -43,9 +43,9 @@ MEETINGS = (
 )
 """Player, opponent and board size of each meeting; games start with two random moves."""
 OPENINGS = ((SECOND, ROLLOUTS, 8), (BOOK, ROLLOUTS, 8), (BOOK, SECOND, 8))
-"""Games from the initial position, where the book has moves."""
+"""Games from the initial position, for which the book has moves."""
 SLOW = 20
-"""The factor by which the number of games falls against depth 4."""
+"""Divisor of the number of games against depth 4."""
 
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
@@ -61,12 +61,12 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
 
 
 def _league(games: int, seed: int) -> bytes:
-    """Return the state of the learner in the example ``amazons_league``."""
+    """Return the learner's state in the example ``amazons_league``."""
     file = resources.files("dovetail_experiments.examples").joinpath("amazons_league.toml")
     with (
         resources.as_file(file) as path,
         tempfile.TemporaryDirectory() as folder,
-        redirect_stdout(StringIO()),  # its tables
+        redirect_stdout(StringIO()),  # the example prints its tables
     ):
         return execute(
             path,

@@ -1,4 +1,4 @@
-"""Connect Four: learners against exact values, and against alpha-beta."""
+"""Connect Four: learners measured by exact values and against alpha-beta."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LEARNER = {
     "learning_rate": 0.03,
     "averaging": 3_000,
 }
-"""The learner of ``experiments/dovetail_experiments/examples/connect_four_strength.toml``."""
+"""Learner of ``experiments/dovetail_experiments/examples/connect_four_strength.toml``."""
 PLAIN, TRACES = "`ntuple-connect-four`", "`ntuple-connect-four`, traces"
 TUPLES = (PLAIN, TRACES)
 PLAYERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -51,13 +51,13 @@ OPPONENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "3": ("`alpha-beta`, depth 3", "alpha-beta", {"depth": 3}),
     "4": ("`alpha-beta`, depth 4", "alpha-beta", {"depth": 4}),
 }
-"""The opponents; the study's minimax searched 3 plies."""
+"""Opponents; the study's minimax searched 3 plies."""
 LEARNERS = (*TUPLES, "`td`")
 BEATS = "wins consistently (2012)"
 TRACED = 3
 """Maximum number of trainings with traces, which take twice as long."""
 HELD_OUT = 1_000_000
-"""The offset of the seeds of test positions, so that no training uses them."""
+"""Offset of the seeds of test positions, which keeps them apart from training."""
 AGENTS: list[type[Agent[Any]]] = [NTupleConnectFour, TD, Random, AlphaBetaAgent, ConnectFourSolver]
 
 
@@ -75,7 +75,7 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
 
 
 def _player(experiment: Experiment, unit: rows.Unit) -> int:
-    """Return a player; a learner is trained first."""
+    """Create a player, and train it if it is a learner."""
     kind, parameters = PLAYERS[unit["player"]]
     player = experiment.create(kind, parameters=dict(parameters), seed=unit["seed"])
     if unit["player"] in LEARNERS:
@@ -93,9 +93,8 @@ def _player(experiment: Experiment, unit: rows.Unit) -> int:
 
 
 def _against_solver(experiment: Experiment, player: int, unit: rows.Unit) -> rows.Result:
-    """Play the solver: openings from both seats, and games from the empty board as the first
-    player."""
-    # Training games are counted where the same training is measured.
+    """Play the solver: openings from both seats, and games from the empty board as first player."""
+    # The row that measures this training counts its games.
     found: rows.Result = {"games": 0, "matches": {}}
     solver = experiment.create("connect-four-solver", seed=unit["seed"])
     for name, openings in (("openings", unit["plies"]), ("first", 0)):

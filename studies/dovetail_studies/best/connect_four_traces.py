@@ -1,5 +1,4 @@
-"""Connect Four: n-tuple networks with and without eligibility traces, moving first against perfect
-play."""
+"""Connect Four: n-tuple networks with and without eligibility traces, against perfect play."""
 
 from __future__ import annotations
 
@@ -22,15 +21,17 @@ from dovetail_studies.means import mean
 from dovetail_studies.playing import match
 
 RULE: dict[str, Any] = {"learning_rate": 0.004, "epsilon": 0.1}
-"""The learning rule of Bagheri, Thill, Koch and Konen (2016)."""
+"""Learning rule of Bagheri, Thill, Koch and Konen (2016)."""
 TRACES = (0.0, 0.8)
 PARTS = (2, 1)
-"""The divisors of a training's games after which it is measured."""
+"""Divisors of a training's length at which it is measured."""
 
 
 def _long_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return trainings with traces, measured halfway and at the end, and games of the end against
-    perfect play, which take longest."""
+    """Return trainings with traces, measured halfway and at the end.
+
+    Games of the final network against perfect play, which take longest, come last.
+    """
     games, tests = values["games"], values["tests"]
     asked = {"least": games // 2, "trace": TRACES[-1], "positions": values["positions"], "tests": 0}
     found = [{"games": games // part, **asked} for part in PARTS]
@@ -42,9 +43,9 @@ def _long_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Un
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     given = dict(values)
     games, tests = given.pop("games"), given.pop("tests")
-    # The parts of all trainings before their ends: what is done at any time can be compared.
+    # All trainings' midpoints come before their ends, so that a partial run can be compared.
     return [
-        # A new opening takes the perfect player up to a minute, so that only ends are tested by it.
+        # The perfect player takes up to a minute per opening, so it only tests final networks.
         {
             "games": games // part,
             "trace": trace,
@@ -59,8 +60,8 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
 
 
 def trained(name: str, rule: Mapping[str, Any], games: int, least: int, seed: int) -> bytes:
-    """Return a network after a number of games: ``least``, or twice as many as the previous
-    state."""
+    """Return a network after ``games`` games, continued from half as many unless that is
+    ``least``."""
 
     def learn() -> bytes:
         player, first = NTupleConnectFour(NTupleConnectFourParameters(**rule), seed), 0

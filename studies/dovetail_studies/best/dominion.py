@@ -1,5 +1,4 @@
-"""Dominion: the study's learner against Big Money with Smithies and against the five scripted
-players."""
+"""Dominion: the study's learner against Big Money with Smithies and five scripted players."""
 
 from __future__ import annotations
 
@@ -25,23 +24,22 @@ OTHERS = {
     "3 Big Money with 1 Smithy": ["big-money-1"] * 3,
     "3 Big Money with 2 Smithies": ["big-money-2"] * 3,
 }
-"""The opponents; the first six in the order of the columns of the study's table 4.4.1."""
+"""Opponents; the first six in the order of the columns of the study's table 4.4.1."""
 RANDOM, MONEY = "3 Random", "3 Money"
-"""The opponents that every learner always beats, and those whose learners also meet all the
-others."""
+"""The opponent that every learner beats, and the one whose learners also meet all others."""
 YARDSTICK = "big-money-2"
 WINS = {
     **dict.fromkeys((MONEY, "3 Chapel"), 5),
     **dict.fromkeys(("3 Greedy", "3 Blacksmith", "Greedy, Blacksmith, Chapel"), 10),
     **dict.fromkeys(("3 Big Money with 1 Smithy", "3 Big Money with 2 Smithies"), 20),
 }
-"""The reward of a win, beside the victory points of each purchase, by training opponent."""
+"""Reward of a win, in addition to victory points per purchase, by training opponent."""
 for _win in set(WINS.values()):
     register("reward", f"points-and-win-{_win}", Reward(REWARDS["points"].card, win=float(_win)))
 SETTING: dict[str, Any] = {"discount": 1.0, **FALLING}
 EVERY = 50_000
 TESTS = 5_000
-"""The number of games of a test during training."""
+"""Number of games of a test during training."""
 
 
 def _work(unit: rows.Unit) -> rows.Result:

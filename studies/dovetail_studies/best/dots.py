@@ -1,4 +1,4 @@
-"""Dots and boxes: learners against exact values on four boards."""
+"""Dots and boxes: learners measured by exact values on four boards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dovetail_studies.rows import Code, Done, Drawn, Result, Unit, by, every, in
 BOARDS = ((3, 3), (3, 4), (4, 4), (4, 5))
 """Rows and columns of dots."""
 MOST_FREE = 16
-"""Free lines of a hard position: its value is a table of all sets of them."""
+"""Maximum free lines of a hard position, whose value is tabulated over all subsets of them."""
 LEARNER = {"symmetric": True, "epsilon": 0.2, "decay_episodes": 10_000}
 PLAYERS: dict[str, tuple[str, dict[str, Any]]] = {
     "`td`": ("td", LEARNER),
@@ -38,11 +38,11 @@ PLAYERS: dict[str, tuple[str, dict[str, Any]]] = {
     "`random`": ("random", {}),
 }
 LEARN = {"`td`": "games", "`dots-player`, learned": "few"}
-"""By learner: which value of the size says how many games it learns from."""
+"""Key of each learner's number of training games in the values of a size."""
 MOST_POSITIONS = 10_000
-"""That ``dots-player`` values for a decision on 4 x 5 dots."""
+"""Positions that ``dots-player`` evaluates per decision on 4 x 5 dots."""
 HELD_OUT = 1_000_000
-"""Added to the seeds of positions and openings, so that no training uses them."""
+"""Offset of the seeds of positions and openings, which keeps them apart from training."""
 AGENTS: list[type[Agent[Any]]] = [TD, DotsPlayer, DotsPerfect, Random]
 
 
@@ -58,11 +58,11 @@ def _safe(board: DotsBoard) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def hard(seed: int, configuration: Configuration) -> Hard:
-    """Return the position after a random opening that avoids third lines of boxes while it
-    can, and the boxes that each free line still wins, less those that it loses.
+    """Return a hard position and the net boxes that each free line still wins.
 
-    At most ``MOST_FREE`` lines are free. After wholly random lines boxes wait to be taken, and
-    nearly every player sees that.
+    The position follows a random opening that avoids third lines of boxes while it can; at most
+    ``MOST_FREE`` lines are free. After entirely random lines there are boxes to take, which nearly
+    every player does.
     """
     rng = random.Random(seed)
     rows, columns = configuration.rows, configuration.columns
@@ -79,7 +79,7 @@ def hard(seed: int, configuration: Configuration) -> Hard:
 
 
 class KeepBoxes(KeepDots):
-    """Hard positions of dots and boxes, by their boxes."""
+    """Hard positions of dots and boxes, measured in boxes."""
 
     hard = staticmethod(hard)
 
@@ -90,8 +90,8 @@ class KeepBoxes(KeepDots):
 
 @lru_cache(maxsize=4096)
 def opening(seed: int, rows: int, columns: int) -> tuple[tuple[int, ...], int]:
-    """Return random lines, and by how many boxes seat 0 wins after them if both play perfectly; not
-    0."""
+    """Return random lines and the nonzero margin, in boxes, by which seat 0 then wins in perfect
+    play."""
     rng = random.Random(seed)
     exact = values(rows, columns)
     while True:
@@ -108,7 +108,7 @@ def opening(seed: int, rows: int, columns: int) -> tuple[tuple[int, ...], int]:
 class WonDots(Dots):
     """Dots and boxes from an opening after which one seat can win.
 
-    The reward at the end is the difference in boxes over the boxes of the board.
+    The final reward is the difference in boxes divided by the number of boxes.
     """
 
     name = "dots_won"
@@ -140,7 +140,7 @@ def _kept(experiment: Experiment, player: int, unit: Unit, board: Mapping[str, i
 
 
 def _won(experiment: Experiment, player: int, unit: Unit, board: Mapping[str, int]) -> Result:
-    """Play the side that can win against the perfect player."""
+    """Play the winning side against the perfect player."""
     perfect = experiment.create(
         "dots-perfect", parameters={"rows": board["rows"]}, seed=1000 + unit["seed"]
     )

@@ -1,4 +1,4 @@
-"""2048: the n-tuple network ``fives`` with temporal coherence, and the gain from each choice."""
+"""2048: the n-tuple network ``fives`` with temporal coherence, and the effect of each choice."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ TILES = (2048, 4096, 8192, 16384)
 BEYOND = 32768
 COHERENT, PLAIN = LearningRule(1.0, coherent=True), LearningRule(0.1, coherent=False)
 OPTIONS = (("lines", False), ("fives", False), ("lines", True), ("fives", True))
-"""The network and temporal coherence of the shorter trainings."""
+"""Network and temporal coherence of the shorter trainings."""
 MEASURED = 1_000_000
-"""The offset of the seeds of games without learning."""
+"""Offset of the seeds of games without learning."""
 WIDE = 16
-"""The number of tiles that the searching network distinguishes: up to 32768."""
+"""Number of tiles that the searching network distinguishes: up to 32768."""
 SEARCHED = {1: 1, 2: 10, 3: 250}
-"""The divisor of the number of games by search depth in plies; at three plies a game takes a minute
-and a half."""
+"""Divisor of the number of games by search depth in plies; a game at three plies takes 90 s."""
 GENES = "the Tetris study's network"
 GENERATIONS, POPULATION, EACH, FINAL = 60, 50, 10, 50
-"""CMA-ES over all genes of six units: generations, population, games per candidate, and games of a
-generation's mean."""
+"""Settings of CMA-ES over all genes of six units.
+
+They are generations, population, games per candidate, and games of a generation's mean.
+"""
 
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
@@ -53,7 +54,7 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
 
 
 def _searching(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return the trainings whose players search, and the network used for searching."""
+    """Return the trainings of searching players, with the network that they use."""
     return [
         unit
         for plies in (1, 2, 3)

@@ -1,4 +1,4 @@
-"""2048 in stages: weights of their own from the tiles 8192 and 16384 on, and longer training."""
+"""2048 in stages, with separate weights from the tiles 8192 and 16384 on, and longer training."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
 
 
 def _trained(games: int, short: int, seed: int) -> tuple[Array, Array]:
-    """Return the weights and their sums of errors after a number of games: ``short``, or twice as
-    many as the previous state."""
+    """Return the weights and their sums of errors after a number of games.
+
+    Training continues from half as many games, unless that is ``short``.
+    """
 
     def learn() -> bytes:
         first, weights = 0, NETWORK.zeros()
@@ -68,7 +70,7 @@ def _work(unit: rows.Unit) -> rows.Result:
         "tiles": {str(tile): int((1 << out[:, 1] >= tile).sum()) for tile in TILES},
         "games": unit["tests"],
     }
-    if unit["plies"] == 1:  # a training is counted once, and its beginning where it is measured
+    if unit["plies"] == 1:  # count a training once, and its beginning where it is measured
         found["games"] += games - (unit["short"] if games > unit["short"] else 0)
     return found
 

@@ -12,7 +12,7 @@ from dovetail_studies.rows import Result, interval, over
 
 COLUMNS = ("", "ours", "the study's best", "the literature's best")
 BLOCK = 5_000
-"""The number of training games in one run."""
+"""Number of training games in one run."""
 
 
 def train(
@@ -26,17 +26,17 @@ def train(
     *,
     together: int = 1,
 ) -> int:
-    """Let agents learn from games with each other; return the number of truncated games.
+    """Train agents against each other; return the number of truncated games.
 
     Args:
         experiment: the experiment that created the agents.
         game: an environment.
-        seats: the numbers that ``create`` returned, by seat.
+        seats: instance numbers from ``create``, by seat.
         games: the number of games.
         seed: the seed of the games.
         configuration: the game's configuration.
-        most: turns after which a game is cut short; None for no limit.
-        together: the number of games in one message.
+        most: maximum turns of a game; None for no limit.
+        together: the number of games per message.
     """
     cut = 0
     for block, first in enumerate(range(0, games, BLOCK)):
@@ -56,7 +56,7 @@ def train(
 
 
 def counted(score: Score) -> Result:
-    """Return a score in the form in which results keep it."""
+    """Return a score in the form that results keep."""
     return {
         "games": score.games,
         "wins": score.wins,
@@ -67,11 +67,10 @@ def counted(score: Score) -> Result:
 
 
 def points(results: Sequence[Result], *keys: str) -> Estimate:
-    """Return the share of points over the results of ``counted`` at ``keys``, one result per
-    training.
+    """Return the share of points over the results of ``counted`` at ``keys``, one per training.
 
-    A win is worth 1, a draw a half, and a game cut short nothing. The interval is Student's over
-    the trainings; where all have the same share it is Wilson's over the games.
+    A win is worth 1, a draw one half, and a truncated game nothing. The interval is Student's over
+    the trainings, or Wilson's over the games if all trainings have the same share.
     """
     found = []
     for result in results:
@@ -84,7 +83,7 @@ def points(results: Sequence[Result], *keys: str) -> Estimate:
 
 
 def shared(parts: Sequence[tuple[float, int]]) -> Estimate:
-    """Return a success share over trainings, each with successes and trials; see ``points``.
+    """Return a success rate over trainings, each with successes and trials; see ``points``.
 
     >>> shared([(10, 10), (10, 10)]).low > 0.8
     True

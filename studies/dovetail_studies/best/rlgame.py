@@ -1,4 +1,4 @@
-"""RLGame: two ``td`` learners against minimax of several depths."""
+"""RLGame: two ``td`` learners against minimax at several depths."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dovetail_studies.best.parts import COLUMNS, added, counted, percent, points
 from dovetail_studies.playing import match
 
 LEARNER = {"discount": 0.95, "trace_decay": 0.5, "hidden": "half", "epsilon": 0.1}
-"""The learner of ``experiments/dovetail_experiments/examples/rlgame_against_minimax.toml``."""
+"""Learner of ``experiments/dovetail_experiments/examples/rlgame_against_minimax.toml``."""
 REWARDS = {"win_reward": 1.0, "pawn_reward": 0.01}
 SIZES = (6, 8)
 DEPTHS = (2, 3, 4, 5)
 SIDES = ("White", "Black")
 MOST_TURNS = 20_000
 MOST_TESTED = 1_000
-"""Maximum moves of a test game, which greedy players may never end."""
+"""Maximum moves of a test game, since greedy players may never end one."""
 STUDY = {(6, 5, "Black"): "4.4 (110 of 2,500, while it learned)"}
 """The study's results by size, depth and side."""
 

@@ -1,5 +1,4 @@
-"""The strongest learner of each game that can be trained here, beside the best of the study and of
-the literature."""
+"""The strongest learner of each game, compared with the best of the study and the literature."""
 
 from __future__ import annotations
 

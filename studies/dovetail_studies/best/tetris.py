@@ -1,4 +1,4 @@
-"""Tetris: nine features learned by cross-entropy, beside the published controllers."""
+"""Tetris: nine features learned by cross-entropy, compared with published controllers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tetris: the results of the package's trainers, over several seeds."""
+"""Tetris: the package's trainers, each with several seeds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dovetail_studies.tetris.rows import law, rows_of, uncut, unfitted, whole_ga
 from dovetail_studies.tetris.searches import CMAES
 
 Board = Callable[[int], games.Player]
-"""A function that makes the player for a board of ``rows`` rows and ten columns."""
+"""A function that returns the player for a board of ``rows`` rows and ten columns."""
 
 
 def _networked(network: UnitNetwork, avoid: bool = False) -> Board:
@@ -43,18 +43,18 @@ class GenesTrainer:
     """Training of a feature network by CMA-ES."""
 
     start: handmade.Preset
-    """The network's initial units."""
+    """Initial units of the network."""
     vary: train.Vary
     height: int
-    """The rows of the board used in training."""
+    """Rows of the training board."""
     generations: int
     population: int
     each: int = 5
-    """The number of games of a candidate."""
+    """Number of games per candidate."""
     sigma: float = 0.5
 
     def games(self, unit: rows.Unit) -> int:
-        """Return the number of games played in training."""
+        """Return the number of training games."""
         population = _less(unit, self.population)
         return _less(unit, self.generations) * (population * self.each + 1)
 
@@ -86,20 +86,22 @@ class ValueTrainer:
     """True for least squares, false for TD."""
     generations: int
     each: int
-    """The number of games in a generation."""
+    """Number of games per generation."""
     most: int
     """Maximum pieces of a game, after which it is truncated."""
     rate: float = 0.0
-    """The step size of TD."""
+    """Step size of TD."""
 
     def games(self, unit: rows.Unit) -> int:
-        """Return the number of games played in training."""
+        """Return the number of training games."""
         each = _less(unit, self.each)
         return _less(unit, self.generations) * (each + 10) + (0 if self.squares else each)
 
     def learn(self, unit: rows.Unit) -> bytes:
-        """Return the generation that cleared the most rows in ten other games, as a file that the
-        agent loads."""
+        """Return the best generation's value as a file that the agent loads.
+
+        The best generation cleared the most rows in ten held-out games.
+        """
         value = train.Value("bertsekas", 0.0, 0.95)
         generations, each = _less(unit, self.generations), _less(unit, self.each)
         trials = train.Trials(games.TetrisGame(20, 10, most=self.most), unit["seed"], each, 10)
@@ -120,7 +122,7 @@ class ValueTrainer:
 
 
 def _less(unit: rows.Unit, count: int) -> int:
-    """Return a number scaled to the size of a run."""
+    """Scale a number to the size of a run."""
     return max(4, count * int(unit["percent"]) // 100)
 
 
@@ -144,7 +146,7 @@ FIXED: dict[str, Board] = {
     "`bertsekas`, not told": _linear("bertsekas", avoid=False),
     "`dellacherie`, not told": _linear("dellacherie", avoid=False),
 }
-"""The package's fixed players, learned or not."""
+"""Fixed players of the package, learned or not."""
 
 
 def _work(unit: rows.Unit) -> rows.Result:
@@ -165,13 +167,15 @@ def _work(unit: rows.Unit) -> rows.Result:
 
 
 def _high(results: Sequence[rows.Result]) -> str:
-    """Return the mean of whole games on 20 x 10."""
+    """Return the mean of untruncated games on 20 x 10."""
     return whole_games(uncut([each["high"] for each in results])[0])
 
 
 def _seeds(results: Sequence[rows.Result]) -> str:
-    """Return each training's mean in ascending order, with a plus if all its games were
-    truncated."""
+    """Return each training's mean in ascending order.
+
+    A plus marks a training of which all games were truncated.
+    """
     found = [uncut([each["high"]])[0] for each in results]
     values = sorted(
         (each.low, "+") if math.isinf(each.value) else (each.value, "") for each in found

@@ -114,9 +114,9 @@ def study(
     if row is None:
         chosen = [(whole, [one for one in some if one.runs]) for whole, some in chosen]
     with tempfile.TemporaryDirectory(prefix="dovetail-again-") as folder:
-        # A folder of its own, so that two such commands at once do not disturb each other.
+        # A private folder keeps two such commands at once from disturbing each other.
         own = Path(folder) if again else None
-        # Pages rest on the seeds from 1 on; others have a folder of their own.
+        # Pages use the seeds from 1 on; other seeds have their own folder.
         out = working.OUT if first_seed == 1 else working.OUT / f"from-seed-{first_seed}"
         working.run(
             *(chosen, size, seeds, jobs if on is not None else jobs or os.cpu_count() or 1),

@@ -11,12 +11,14 @@ from dovetail.cli.common import Register, register
 from dovetail.cli.group import CommandGroup, group
 
 TRAINERS = {"2048": "game_2048", "dominion": "dominion", "tetris": "tetris"}
-"""The study that contains each trainer."""
+"""Study that contains each trainer."""
 
 
 class _Trainers(CommandGroup):
-    """A command group that imports a trainer only when it is used, since trainers compile their
-    games."""
+    """A command group that imports a trainer on first use.
+
+    Importing a trainer compiles its game.
+    """
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(TRAINERS)

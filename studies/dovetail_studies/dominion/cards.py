@@ -1,6 +1,6 @@
-"""The cards of a compiled game of Dominion: their owners and places, and sets of kinds.
+"""The cards of a compiled game of Dominion: their owners, places and kinds.
 
-A hand is counts by kind; a pile is shuffled only where it is drawn.
+A hand is stored as counts by kind. A pile is shuffled lazily, as cards are drawn from it.
 """
 
 from __future__ import annotations
@@ -30,27 +30,26 @@ from dovetail_games.dominion.cards import (
 Array = NDArray[Any]
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-# numba counts who holds an array, which took most of a game's time; without its run time (nrt) it
-# does not, and no
-# array can be made. What is called often is inlined, as a call passes each part of each array of a
-# game.
+# numba counts references to arrays, which took most of a game's time. Without its run time (nrt)
+# it does not, but then no array can be allocated. Small functions called often are inlined, since
+# a call passes each field of each array of a game.
 kernel: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True, _nrt=False)
 inlined: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True, _nrt=False, forceinline=True)
 
 NOTHING = -1
-"""The number that stands for no kind."""
+"""Number that stands for no kind."""
 PLAY = 2
-"""The number of the pile of played cards."""
+"""Number of the pile of played cards."""
 _AT_ONCE = 8
-"""The number of cards laid down in one step."""
+"""Number of cards laid down in one step."""
 
 
 class PlayOptions(NamedTuple):
-    """The options of play in the form that compiled code takes."""
+    """Options of play, in the form that compiled code takes."""
 
     players: int
     kingdom: Array
-    """True for each kind of card that is among the kingdom's."""
+    """Mask of the kinds of cards in the kingdom."""
     victory_pile: int
     kingdom_pile: int
     curses: int
@@ -64,62 +63,62 @@ class PlayOptions(NamedTuple):
 
 
 class GameArrays(NamedTuple):
-    """The arrays of a game, allocated once and reused for many games."""
+    """Arrays of a game, allocated once and reused for many games."""
 
     state: Array
-    """The state of the random numbers."""
+    """State of the random numbers."""
     first: Array
-    """The initial supply by kind of card."""
+    """Initial supply by kind of card."""
     supply: Array
-    """The cards left in the supply."""
+    """Cards left in the supply."""
     owned: Array
     """Cards owned, shape (seats, kinds)."""
     hands: Array
     """Cards in hand, shape (seats, kinds)."""
     piles: Array
-    """int8, shape (seats, 3, all cards of the game): draw and discard pile, and played cards."""
+    """Draw pile, discard pile and played cards: int8, shape (seats, 3, all cards of the game)."""
     sizes: Array
-    """The sizes of the piles, shape (seats, 3)."""
+    """Sizes of the piles, shape (seats, 3)."""
     sides: Array
-    """The pile that each seat draws from, 0 or 1; the other of the two is its discard pile."""
+    """Number of each seat's draw pile, 0 or 1; the other of the two is its discard pile."""
     order: Array
-    """The random numbers that order each seat's draw pile, which is shuffled as it is drawn."""
+    """Random numbers that order each seat's draw pile, which is shuffled as it is drawn."""
     last: Array
-    """The entry of each learner's last purchase; -1 before the first."""
+    """Entry of each learner's last purchase; -1 before the first."""
     last_turn: Array
-    """The turn of each learner's last purchase."""
+    """Turn of each learner's last purchase."""
     pending: Array
-    """The reward of each learner's last purchase."""
+    """Reward of each learner's last purchase."""
     choices: Array
-    """The entries that a learner chooses from."""
+    """Entries among which a learner chooses."""
     turns: Array
-    """The number of turns by seat."""
+    """Number of turns by seat."""
     points: Array
-    """The final points by seat."""
+    """Final points by seat."""
     shares: Array
-    """The final shares of the win by seat."""
+    """Final shares of the win by seat."""
 
 
 # -- sets of kinds ---------------------------------------------------------------------------------
 
-# They are words with a bit for each kind: bit 0 is the dearest one, among equals the first.
+# A set is a word with a bit for each kind, in descending order of cost from bit 0.
 COSTS = np.array([card.cost for card in CARDS])
 _RANKED = np.array(sorted(range(KINDS), key=lambda kind: (-CARDS[kind].cost, kind)))
 BITS = 1 << np.argsort(_RANKED)
 _MOST = max(card.cost for card in CARDS)
 _AFFORDED = np.array([BITS[coins >= COSTS].sum() for coins in range(_MOST + 1)])
-"""The best purchase for each number of coins."""
+"""Best purchase for each number of coins."""
 
 
 @inlined
 def affordable(kinds: int, coins: int) -> int:
-    """Return the members of a set that cost no more than the given coins."""
+    """Return the members of a set that cost at most the given coins."""
     return int(kinds & _AFFORDED[min(coins, _MOST)])
 
 
 @inlined
 def dearest(kinds: int) -> int:
-    """Return the dearest member of a set, or nothing."""
+    """Return the most expensive member of a set, or nothing."""
     return (
         int(_RANKED[trailing_zeros(kinds)])  # type: ignore[call-arg]  # numba's decorator
         if kinds
@@ -132,7 +131,7 @@ def dearest(kinds: int) -> int:
 
 @njit(cache=True, nogil=True)
 def arrays(rules: PlayOptions) -> GameArrays:
-    """Return the arrays of a game before it starts."""
+    """Allocate the arrays of a game."""
     count = rules.players
     supply = np.zeros(KINDS, np.int64)
     supply[COPPER], supply[SILVER], supply[GOLD] = 60 - 7 * count, 40, 30
@@ -171,16 +170,17 @@ def put(game: GameArrays, seat: int, pile: int, kind: int) -> None:
 
 @inlined
 def _shuffle(game: GameArrays, seat: int, count: int) -> None:
-    """Shuffle the draw pile of ``count`` cards: store the random numbers that order it, one for
-    each card but the last."""
+    """Shuffle a draw pile of ``count`` cards.
+
+    The random numbers that order it are stored, one for each card but the last.
+    """
     game.order[seat] = game.state[0]
     game.state[0] += np.uint64(count - 1) * GOLDEN
 
 
 @inlined
 def _left(game: GameArrays, seat: int) -> int:
-    """Return the number of cards in the draw pile; if it is empty, the discard pile takes its
-    place."""
+    """Return the size of the draw pile; if it is empty, turn the discard pile over."""
     size = game.sizes[seat, game.sides[seat]]
     if size == 0:
         size = game.sizes[seat, 1 - game.sides[seat]]
@@ -193,7 +193,7 @@ def _left(game: GameArrays, seat: int) -> int:
 @inlined
 def _draw(game: GameArrays, seat: int, side: int, size: int, order: np.uint64) -> int:
     """Take the top card of a draw pile of ``size`` cards, which this step of the shuffle
-    chooses."""
+    selects."""
     at = np.int64(scatter(order) % np.uint64(size))
     kind = game.piles[seat, side, at]
     game.piles[seat, side, at] = game.piles[seat, side, size - 1]
@@ -231,7 +231,7 @@ def take(game: GameArrays, seat: int, count: int) -> None:
 
 @inlined
 def deal(rules: PlayOptions, game: GameArrays) -> None:
-    """Deal the first hands."""
+    """Deal the initial hands."""
     for kind in range(KINDS):
         game.supply[kind] = game.first[kind]
     game.owned[:] = 0
@@ -251,8 +251,10 @@ def deal(rules: PlayOptions, game: GameArrays) -> None:
 
 @inlined
 def _lay(game: GameArrays, seat: int, pile: int, kind: int) -> None:
-    """Lay a hand's cards of a kind on a pile; a few are laid without a count, since a wrong branch
-    prediction costs more."""
+    """Lay a hand's cards of a kind on a pile.
+
+    A few are laid without counting, since a mispredicted branch costs more.
+    """
     count = game.hands[seat, kind]
     at = game.sizes[seat, pile]
     for begin in range(0, max(count, 1), _AT_ONCE):
@@ -264,7 +266,7 @@ def _lay(game: GameArrays, seat: int, pile: int, kind: int) -> None:
 
 @inlined
 def holds_action(game: GameArrays, seat: int) -> bool:
-    """Return true if a hand has an action card, for all kinds in one step."""
+    """Return true if a hand has an action card, testing all kinds at once."""
     found = 0
     for kind in range(BASIC, KINDS):
         found |= game.hands[seat, kind]

@@ -27,7 +27,7 @@ app = typer.Typer(
 
 Kingdom = Literal["study", "all"]
 SNAPSHOT = 100_000
-"""Games between two kept tables (L798-801)."""
+"""Games between two saved tables (L798-801)."""
 Opponents = Annotated[
     str,
     typer.Option(

@@ -1,5 +1,4 @@
-"""Conversion of the environment, the scripted players and ``dominion-q`` to the arrays of
-``games``."""
+"""Conversion of the environment, the scripted players and ``dominion-q`` to compiled games."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ _LEAST = 2 * MARGIN
 
 
 def rules(configuration: Configuration) -> PlayOptions:
-    """Return a game's set-up.
+    """Return the rules of a game.
 
     Raises:
         DovetailError: the options are invalid.
@@ -93,7 +92,7 @@ def learning(given: DominionQParameters, reward: Reward | None) -> Learning:
     """Return the settings of a learner.
 
     Raises:
-        DovetailError: its reward is the environment's, which compiled games do not support.
+        DovetailError: its reward is the environment's, unsupported in compiled games.
     """
     if reward is None:
         raise DovetailError('the compiled study has no reward "environment"; name another')
@@ -116,8 +115,10 @@ def learning(given: DominionQParameters, reward: Reward | None) -> Learning:
 
 
 def features(coder: Coder) -> Array:
-    """Return minimum, bound and radix of each count of a state: int64, shape (3, counts); unused
-    counts have radix 0."""
+    """Return minimum, bound and radix of each count of a state: int64, shape (3, counts).
+
+    Unused counts have radix 0.
+    """
     found = np.zeros((3, TO_END + 1), np.int64)
     radix = 1
     for name, bound in coder.bounds.items():
@@ -131,7 +132,7 @@ def features(coder: Coder) -> Array:
 class Compiled:
     """An agent's table in the form that compiled games use.
 
-    A dense one is the agent's own, changed in place; ``give`` puts a sparse one back.
+    A dense table is the agent's own, modified in place; ``give`` returns a sparse one.
     """
 
     def __init__(self, agent: DominionQ) -> None:
@@ -160,7 +161,7 @@ class Compiled:
         """Return a sparse table with room for ``size`` states.
 
         Raises:
-            DovetailError: that needs more memory than is allowed.
+            DovetailError: the table exceeds the memory limit.
         """
         table = self.agent.table
         # As the agent counts that will load it.
@@ -181,10 +182,10 @@ class Compiled:
         return self._tables(table, more_values, more_visits, slots, more_keys, len(keys))
 
     def grow(self) -> None:
-        """Make room for twice as many states.
+        """Double the room for states.
 
         Raises:
-            DovetailError: that needs more memory than is allowed.
+            DovetailError: the table exceeds the memory limit.
         """
         now, width = self.tables, self.agent.table.actions
         used = int(now.used[0])
@@ -193,7 +194,7 @@ class Compiled:
         self.tables = self._sparse(now.keys[:used], values, visits, 2 * len(now.keys))
 
     def rehash(self) -> None:
-        """Rebuild the slots of the states whose rows are in use."""
+        """Rebuild the slots of the rows in use."""
         self.tables.slots[:] = -1
         place(self.tables.slots, self.tables.keys[: int(self.tables.used[0])])
 
@@ -208,7 +209,7 @@ class Compiled:
         table.visits = self.tables.visits.reshape(-1, table.actions)[:used].copy()
 
     def counts(self, least: int) -> int:
-        """Return the number of entries visited at least a given number of times."""
+        """Count the entries visited at least ``least`` times."""
         width = self.agent.coder.actions
         rows = len(self.tables.values) // width
         if len(self.tables.slots):
@@ -225,14 +226,14 @@ def play(
     number: int,
     learn: bool,
 ) -> Array:
-    """Play games.
+    """Play games and add up their results.
 
     Args:
-        compiled: the learners' knowledge; None if there are none.
-        given: the set-up.
-        players: kinds of players by seat.
+        compiled: the learners' table; None without learners.
+        given: the rules.
+        players: the numbers of the players by seat.
         seed: the seed of the games.
-        first: the number of the first one.
+        first: the number of the first game.
         number: the number of games.
         learn: whether learners learn.
 
@@ -240,7 +241,7 @@ def play(
         float64, shape (seats, 4 + kinds of cards); see ``games.games``.
 
     Raises:
-        DovetailError: the memory that is allowed is full.
+        DovetailError: the table exceeds the memory limit.
     """
     who = compiled or Compiled(DominionQ(DominionQParameters(version="5")))
     sums = np.zeros((len(players), 4 + KINDS))

@@ -1,4 +1,4 @@
-"""Curves of the Dominion study: tests while the learner trains."""
+"""Learning curves of the Dominion study."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ BOUNDS: dict[str, dict[str, str]] = {
     "Silver": {"8": "up to 2", "4": "up to 3", "9": "up to 4", "10": "up to 5"},
     "turn": {"9": "up to 34", "12": "up to 12"},
 }
-"""The families of figures 4.5 to 4.9 and A1.1 to A1.5: the versions of each and the count that they
-vary (section 4.2)."""
+"""Families of figures 4.5 to 4.9 and A1.1 to A1.5 (section 4.2).
+
+Each family maps its versions to the values of the count that they vary.
+"""
 
 
 MEANS = 5
-"""The number of tests averaged into a point, in the study's plots and in kept trainings."""
+"""Number of tests averaged into a point, in the study's plots and in kept trainings."""
 POINTS = 25
 """Maximum points of a curve in a picture with many panels."""
 
@@ -62,8 +64,7 @@ def _curves(done: Done, of: int = 1) -> dict[tuple[str, int], LearningCurve]:
 
 
 def methods(done: Done, best: Mapping[int, Sequence[float]]) -> Picture:
-    """Return both methods by setting, and the study's best tests: percentage and games by
-    method."""
+    """Draw both methods by setting, beside the percentage and games of the study's best tests."""
     found = [
         _curve(f"{METHODS[visits]}{setting}".replace("*", ""), trained[0][0], results)
         for setting, trained in by_setting(done)
@@ -87,7 +88,7 @@ def methods(done: Done, best: Mapping[int, Sequence[float]]) -> Picture:
 
 
 def versions(done: Done) -> Picture:
-    """Return versions of the state in a panel for each method."""
+    """Draw versions of the state, with a panel for each method."""
     found = _curves(done)
     panels = [
         Panel(
@@ -107,7 +108,7 @@ def versions(done: Done) -> Picture:
 
 
 def bounds(done: Done) -> Picture:
-    """Return the versions that differ in one bound, in a row of panels for each bound."""
+    """Draw the versions that differ in one bound, with a row of panels for each bound."""
     of = _of(done)
     found = _curves(done, of)
     panels = [
@@ -131,7 +132,7 @@ def bounds(done: Done) -> Picture:
 
 
 def kingdoms(done: Done) -> Picture:
-    """Return both methods in a panel for each version."""
+    """Draw both methods, with a panel for each version."""
     of = _of(done)
     found = _curves(done, of)
     panels = [
@@ -147,7 +148,7 @@ def kingdoms(done: Done) -> Picture:
 
 
 def first_values(done: Done) -> Picture:
-    """Return a curve for each range of initial values."""
+    """Draw a curve for each range of initial values."""
     groups = by_what(done, lambda unit: float(unit["options"]["initial"]))
     found = [_curve(f"from 0 to {each:g}", done[0][0], results) for each, results in groups.items()]
     return Picture([Panel("first values", MEASURE, found, (), PERCENT)], ACROSS, _text(done))

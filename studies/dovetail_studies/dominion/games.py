@@ -1,8 +1,8 @@
 """Compiled games of Dominion between scripted players and Q-learners.
 
-If ``env_servers.dominion.rules``, and ``bots`` and ``q_learning`` of
-``agent_servers.games.dominion``, also draw from ``draw``, the results are identical: the same cards
-in the same order, the same purchases, the same tables bit for bit.
+The results are identical to those of ``env_servers.dominion.rules``, and ``bots`` and
+``q_learning`` of ``agent_servers.games.dominion``, if these draw from ``draw``, too: cards in the
+same order, equal purchases, and tables equal bit for bit.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from dovetail_studies.dominion.players import LEARNER, MONEY, RANDOM, chance, pl
 from dovetail_studies.dominion.q_learning import MARGIN, Learning, Tables, ask, update
 
 FAIR, SHARED, HIGHEST = range(3)
-"""The rules for the winner among equals."""
+"""Rules for the winner among equals."""
 
 _COINS = np.array([card.coins for card in CARDS])
 POINTS = np.array([card.points for card in CARDS])
@@ -59,7 +59,7 @@ _TREASURE = np.array([card.treasure for card in CARDS])
 
 @inlined
 def _search(game: GameArrays, seat: int) -> None:
-    """Draw cards until two treasures are found and discard the others, as the Adventurer does."""
+    """Play the Adventurer: draw cards until two treasures are found, and discard the others."""
     found, aside = 0, 0
     end = game.piles.shape[2] - 1
     while found < 2:
@@ -70,7 +70,7 @@ def _search(game: GameArrays, seat: int) -> None:
             game.hands[seat, card] += 1
             found += 1
         else:
-            # Beyond the played cards: what lies aside must not be shuffled in.
+            # Above the played cards, since cards set aside must not be shuffled.
             game.piles[seat, PLAY, end - aside] = card
             aside += 1
     for number in range(aside):
@@ -81,7 +81,7 @@ def _search(game: GameArrays, seat: int) -> None:
 def _act(
     rules: PlayOptions, player: int, rule: int, game: GameArrays, seat: int, stock: int
 ) -> tuple[int, int]:
-    """Play action cards, a learner by its rule; return the turn's buys and coins."""
+    """Play action cards, a learner's by its rule; return the turn's buys and coins."""
     hands, owned = game.hands, game.owned
     may_play, buys, coins, played = 1, 1, 0, 0
     while may_play > 0:
@@ -132,17 +132,17 @@ def play(
     """Play a game.
 
     Args:
-        rules: the set-up.
-        players: the players by seat; all learners share one table.
+        rules: the rules of the game.
+        players: the numbers of the players by seat; all learners share one table.
         table: the table of values.
         features: see ``_state``.
         kinds: the cards that a learner may buy.
-        how: the learners' rule of learning.
+        how: the settings of the learners.
         learn: whether learners explore and learn.
         game: a game with seeded random numbers; receives the final state.
 
     Returns:
-        True if it came to its end, False if it was cut short.
+        True if the game ended, false if it was truncated.
     """
     count = rules.players
     supply, owned, turns = game.supply, game.owned, game.turns
@@ -201,7 +201,7 @@ def play(
 def _finish(
     rules: PlayOptions, table: Tables, how: Learning, learn: bool, game: GameArrays, whole: bool
 ) -> None:
-    """Count points, record the winners, and let learners learn from the result."""
+    """Count points, record the winners, and update the learners from the result."""
     count = rules.players
     points, shares = game.points, game.shares
     shares[:] = 0.0
@@ -275,7 +275,7 @@ def _share(rules: PlayOptions, points: Array, turns: Array, shares: Array, state
 
 @njit(cache=True, nogil=True)
 def seeded(seed: int, game: int) -> Array:
-    """Return the seeded state of the random numbers for a game of a run."""
+    """Return the random state of a game, determined by its number and the seed of the run."""
     state = np.empty(1, np.uint64)
     _seed(state, seed, game)
     return state
@@ -332,16 +332,17 @@ def games(
     number: int,
     sums: Array,
 ) -> int:
-    """Play games, add up their results, and return their number, which falls short if a sparse
-    table fills up.
+    """Play games, add up their results, and return their number.
+
+    The number falls short if a sparse table fills up.
 
     Args:
         rules, players, table, features, kinds, how, learn: see ``play``.
-        seed: the seed of the run; with the number of a game it decides all its random choices.
+        seed: the seed of the run, which with a game's number determines all its random choices.
         first: the number of the first game.
         number: the number of games.
-        sums: float64, shape (seats, 4 + kinds of cards): wins, points, turns, games that came to
-            their end, and cards owned; is added to.
+        sums: added to; float64, shape (seats, 4 + kinds of cards): wins, points, turns, games that
+            ended, and cards owned.
     """
     game = arrays(rules)
     return _games(

@@ -1,4 +1,4 @@
-"""Section 5.8 and appendix 2 of the Dominion study: versions 15 to 23, with ten kingdom cards."""
+"""Section 5.8 and appendix 2 of the Dominion study: versions 15 to 23, ten kingdom cards."""
 
 from __future__ import annotations
 
@@ -72,8 +72,10 @@ DROP = (
 
 
 def last_figures(results: Sequence[rows.Result], games: tuple[float, float]) -> list[rows.Figure]:
-    """Return our figures of version 23 in the order of ``LAST``; ``games`` is the range of training
-    games."""
+    """Return our figures of version 23 in the order of ``LAST``.
+
+    ``games`` is the range of training games.
+    """
     return [
         rows.Figure("best test %", percent(results, "best"), 2, rows.PERCENT),
         rows.Figure("best test after games", rows.over(results, "best at"), 0, games),

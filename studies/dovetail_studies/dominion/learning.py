@@ -28,24 +28,26 @@ SHAPED: dict[str, dict[str, float]] = {
         **{"Duchy": 3, "Province": 8},
     },
 }
-"""Shaped rewards of purchases, set by hand: a guess at the rewards with which the study's learner
-learned so early."""
+"""Hand-set shaped rewards of purchases.
+
+They are a guess at the rewards with which the study's learner learned so early.
+"""
 for _name, _worth in SHAPED.items():
     register("reward", _name, Reward(tuple(float(_worth.get(card.name, 0)) for card in CARDS)))
 FALLING: dict[str, Any] = {"learning_rate": 1.0, "rate_power": 0.5}
-"""A learning rate of one over the square root of an entry's visits."""
+"""Learning rate of one over the square root of an entry's visits."""
 BY_HAND: dict[str, Any] = {"reward": "shaped", "initial": 20.0}
 """Hand-set values of settings that the study does not state."""
 FOUND: dict[str, Any] = {**BY_HAND, **FALLING}
-"""The same with a different rate, found by ``search``, which reproduces the study's pattern."""
+"""The same with the rate found by ``search``, which reproduces the study's pattern."""
 DISCARD = {"played": "discard"}
-"""A rule of the game that the tables of the study's scripted players imply (``scripted``)."""
+"""Rule of the game implied by the tables of the study's scripted players; see ``scripted``."""
 LINES = (
     "The lines marked *falling rate* use a learning rate that falls with visits, first values "
     "up to 20 and the reward *shaped*, set by hand; they are not compared with the study: "
     "[what was tried](dominion-23.md) in place of what the study does not say."
 )
-"""The names of lines in tables with both settings."""
+"""Names of the lines in tables with both settings."""
 
 
 def learner(
@@ -63,8 +65,8 @@ def learner(
         if version.startswith(("15", "16", "17", "18", "19", "2")) and "-" in version
         else ("Smithy", "Chapel")
     )
-    # Looking states up takes longer than making the rows of those that are never met, but for the
-    # largest table.
+    # Looking states up takes longer than allocating rows for states that never occur, except for
+    # the largest table.
     given: dict[str, Any] = {
         "version": version,
         "min_visits": visits,
@@ -79,8 +81,8 @@ def learner(
 def learn(unit: rows.Unit) -> rows.Result:
     """Train and test in turn; return the figures of the study's tables.
 
-    ``game``, if given, has the environment's options, in training and in tests; ``tables`` names
-    further last tests, each by the options that it changes.
+    If given, ``game`` has the environment's options in training and in tests, and ``tables`` names
+    further final tests, each by the options that it changes.
     """
     study = learner(
         unit["version"],
@@ -128,9 +130,9 @@ def learn_units(
 
     Args:
         versions: the versions of the state.
-        opponents: one for each seat but the learner's.
+        opponents: the opponents at all seats but the learner's.
         methods: keys of ``METHODS``.
-        values: the size's numbers of training games, and of games of the last test.
+        values: the numbers of training games and of games of the last test.
         seeds: the seeds of the trainings.
         more: parameters for all of them.
     """
@@ -151,8 +153,8 @@ def both_settings(
     values: Mapping[str, int],
     seeds: Sequence[int],
 ) -> list[rows.Unit]:
-    """Return the trainings of versions with the study's settings, and with ``FOUND`` in place of
-    those it does not state."""
+    """Return trainings with the study's settings, and with ``FOUND`` for those it does not
+    state."""
     told = learn_units(versions, opponents, BOTH, values, seeds)
     return told + learn_units(versions, opponents, BOTH, values, seeds, options=FOUND)
 
@@ -176,13 +178,13 @@ def beside_study(
     printed: Mapping[int, Sequence[float]],
     figures: Callable[[Sequence[rows.Result], tuple[float, float]], Sequence[rows.Figure]],
 ) -> tuple[list[list[str]], list[rows.Compared]]:
-    """Return the lines of trainings, by setting and method, beside the study's figures, and the
-    comparisons.
+    """Compare trainings, by setting and method, with the study's figures.
 
     Args:
         done: the trainings.
         printed: the study's figures by method.
-        figures: returns ours in the same order, of results and the range of their training games.
+        figures: the function that returns ours in the same order, from results and their number
+            of training games.
     """
     lines: list[list[str]] = []
     compared: list[rows.Compared] = []
@@ -204,8 +206,10 @@ def beside_study(
 
 
 def plateau(results: Sequence[rows.Result], games: float) -> Estimate:
-    """Return the number of games after which tests come within 5 % of the final level, the mean of
-    the last fifth of training."""
+    """Return the number of games after which tests come within 5 % of the final level.
+
+    The final level is the mean of the last fifth of training.
+    """
 
     def at(curve: Any) -> int:
         level = curve[-max(1, len(curve) // 5) :].mean()
@@ -215,8 +219,10 @@ def plateau(results: Sequence[rows.Result], games: float) -> Estimate:
 
 
 def jump(results: Sequence[rows.Result], games: float) -> Estimate:
-    """Return the number of games at which tests rise most from one point of the curve to the
-    next; a curve without a rise, such as that of a single test, counts as rising at its first."""
+    """Return the number of games at which tests rise most between two points of the curve.
+
+    For a curve without a rise, such as that of a single test, it is that of the first test.
+    """
     return _after(results, games, lambda curve: int(np.argmax(np.diff(curve, prepend=curve[:1]))))
 
 
@@ -229,13 +235,15 @@ def _after(results: Sequence[rows.Result], games: float, point: Callable[[Any], 
 def percent(results: Sequence[rows.Result], *keys: str | int) -> Estimate:
     """Return the mean over results of the share at ``keys``, in percent.
 
-    The interval ends where shares end, unless there is none.
+    A known interval is clipped to 0..100.
     """
     found = rows.within(rows.over(results, *keys), 0.0, 1.0)
     return Estimate(100 * found.value, 100 * found.low, 100 * found.high)
 
 
 def ahead(one: Sequence[rows.Result], other: Sequence[rows.Result]) -> Estimate:
-    """Return the lead in percentage points of trainings over others, paired by seed and tested
-    again."""
+    """Return the lead in percentage points of trainings over others.
+
+    They are paired by seed and tested again.
+    """
     return mean([100 * (a["again"] - b["again"]) for a, b in zip(one, other, strict=False)])

@@ -1,7 +1,7 @@
 """A proposal of the Dominion study: a neural network in place of the table.
 
-The network is that of ``td``, which knows no game; it learns from afterstates, what a seat knows
-after each of its actions.
+The network is that of ``td``, which is not specific to a game; it learns from afterstates, a seat's
+observations after each of its actions.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ TABLE = {
     **{"max_rounds": 150, "rewards": "win"},
 }
 SHORT = {**TABLE, "max_rounds": 60}
-"""The table of the trainings against Random."""
+"""Table of the trainings against Random."""
 LEARNER: dict[str, Any] = {
     **{"hidden": 64, "learning_rate": 0.01, "epsilon": 0.1, "standardise": True},
     **{"discount": 1.0, "trace_decay": 0.9, "averaging": 0},
 }
-"""The learner's parameters, chosen by trials with seeds 11 to 14, which are not kept."""
+"""Parameters of the learner, selected with seeds 11 to 14; those trials are not kept."""
 OPPONENTS = ("random", "money", "greedy", "big-money")
 SCRIPTED = (bots.DominionRandom, bots.DominionMoney, bots.DominionGreedy, bots.DominionBigMoney)
 FEW = 3
 """Maximum number of trainings against Random."""
 TESTED = 1_000_000
-"""The offset of the seeds of tests, so that they share no shuffles with a training."""
+"""Offset of the seeds of tests, so that they share no shuffles with a training."""
 AGENTS: list[type[Agent[Any]]] = [TD, *SCRIPTED]
 
 
@@ -120,7 +120,7 @@ def _draw(done: rows.Done) -> rows.Drawn:
 
 
 def _lost(done: rows.Done) -> str:
-    """Return in words how the trainings against Random end."""
+    """Describe how the trainings against Random end."""
     last = [result["tests"][-1]["random"] for unit, result in done if "learns from" not in unit]
     ends = "; ".join(f"{each['wins']}, {each['losses']} and {each['cut']}" for each in last)
     return (

@@ -1,5 +1,4 @@
-"""The players of compiled games of Dominion: action cards played, and purchases of scripted
-players."""
+"""Players of compiled games of Dominion: rules for action cards, and scripted purchases."""
 
 from __future__ import annotations
 
@@ -38,17 +37,24 @@ from dovetail_studies.dominion.cards import (
 )
 
 RANDOM, MONEY, GREEDY, BLACKSMITH, CHAPELLER, LEARNER = range(6)
-"""The numbers of the players."""
+"""Numbers of the players."""
 ACTIONS_FIRST, DEAREST, ONE = range(3)
-"""The numbers of the rules by which a learner plays action cards."""
+"""Numbers of the rules by which a learner plays action cards."""
 MONEYS = 8
-"""The base number of a Money player; with n added, one that buys treasures only until it has n
-Golds."""
+"""Base number of the Money players.
+
+With n added, the player buys only treasures until it has n Golds.
+"""
 SMITHS = 16
-"""The base number of a Blacksmith; with n added, one that turns to victory cards when fewer than n
-Provinces are left."""
+"""Base number of the Blacksmiths.
+
+With n added, the player turns to victory cards when fewer than n Provinces are left.
+"""
 BIG_MONEY = 32
-"""The base number of Big Money; with n added, one with up to n Smithies."""
+"""Base number of the Big Money players.
+
+With n added, the player owns up to n Smithies.
+"""
 
 _VILLAGE, _WORKERS, _WOODCUTTER = (
     NUMBER["Village"],
@@ -76,7 +82,7 @@ _SILVER, _DUCHY, _CHAPEL = _kinds(SILVER), _kinds(DUCHY), _kinds(CHAPEL)
 
 @inlined
 def chance(kinds: int, state: Array) -> int:
-    """Return any kind of a set except the Curse, as ``DominionRandom`` buys."""
+    """Return a random kind of a set except the Curse, as ``DominionRandom`` buys."""
     size = 0
     for kind in range(KINDS):
         size += kind != CURSE and (kinds & BITS[kind]) != 0
@@ -137,14 +143,16 @@ def wishes(player: int, game: GameArrays, seat: int, coins: int) -> int:
 
 @inlined
 def _price(kinds: int) -> int:
-    """Return the cost of the dearest kind of a set; 0 if it is empty."""
+    """Return the cost of the most expensive kind of a set; 0 if it is empty."""
     return COSTS[dearest(kinds)] if kinds else 0
 
 
 @inlined
 def trash(game: GameArrays, seat: int, stock: int, coins: int) -> int:
-    """Return the cards that the study's Chapel player trashes: Estates, and Coppers not needed for
-    a purchase."""
+    """Return the cards that the study's Chapel player trashes.
+
+    They are Estates, and Coppers not needed for a purchase.
+    """
     if game.hands[seat, ESTATE]:
         return ESTATE
     if game.hands[seat, COPPER]:
@@ -165,7 +173,7 @@ def _works(kind: int, game: GameArrays, seat: int, stock: int, coins: int) -> bo
 
 @inlined
 def _dearest_in_hand(game: GameArrays, seat: int, stock: int, coins: int) -> int:
-    """Return the dearest action card in hand that would have an effect, or nothing."""
+    """Return the most expensive action card in hand that would have an effect, or nothing."""
     kinds = 0
     for kind in range(BASIC, KINDS):
         if game.hands[seat, kind] and _works(kind, game, seat, stock, coins):

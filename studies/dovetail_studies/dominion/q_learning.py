@@ -20,35 +20,39 @@ from dovetail_studies.dominion.cards import (
 )
 
 TURN, TO_END = KINDS, KINDS + 1
-"""The subjects of features other than kinds of cards; a lower number is a kind, whose cards in the
-player's deck are counted."""
+"""Subjects of features other than kinds of cards.
+
+A lower number is a kind, of which the feature counts the cards in the player's deck.
+"""
 MARGIN = 8192
-"""Rows of a sparse table that a single game never fills."""
+"""Number of rows of a sparse table that a single game cannot fill."""
 
 
 class Learning(NamedTuple):
-    """The settings of a learner; see ``DominionQParameters`` of
-    ``agent_servers.games.dominion.q_learning``."""
+    """The settings of a learner.
+
+    See ``DominionQParameters`` of ``agent_servers.games.dominion.q_learning``.
+    """
 
     rate: float
     power: float
     least: float
     discount: float
     at_once: float
-    """The discount between purchases of the same turn."""
+    """Discount between purchases of the same turn."""
     single: bool
     """True if a learner buys at most one card a turn."""
     plays: int
-    """The number of the rule for playing action cards; see ``players``."""
+    """Number of the rule for playing action cards; see ``players``."""
     epsilon: float
     min_visits: int
     card: Array
-    """The reward of a purchase by kind."""
+    """Reward of a purchase by kind."""
     win: float
     loss: float
     points: float
     margin: float
-    """The rewards at the end; see ``Reward`` there."""
+    """Rewards at the end; see ``Reward`` there."""
 
 
 class Tables(NamedTuple):
@@ -58,21 +62,26 @@ class Tables(NamedTuple):
     """
 
     values: Array
-    """The values: float32, shape (rows x actions,), with the purchase as the fastest index and no
-    purchase last. A sparse table has one more row, for states that are looked up but not kept."""
+    """Values: float32, shape (rows x actions,), with the purchase as the fastest index.
+
+    The last index stands for buying nothing. A sparse table has an additional row for states that
+    are looked up but not stored.
+    """
     visits: Array
-    """The visit counts: uint32, the same shape."""
+    """Visit counts: uint32, of the same shape."""
     slots: Array
-    """The hash table of a sparse table: int64, a power of two of slots with linear probing; each
-    holds the row of a state, or -1."""
+    """Hash table of a sparse table with linear probing: int64, a power of two of slots.
+
+    A slot holds the row of a state, or -1.
+    """
     keys: Array
-    """The state of each row: int64."""
+    """State of each row: int64."""
     used: Array
-    """The number of rows in use: int64, shape (1,)."""
+    """Number of rows in use: int64, shape (1,)."""
     seed: np.uint64
-    """The seed of ``q_learning.mix``, which scatters states: uint64."""
+    """Seed of ``q_learning.mix``, which scatters states: uint64."""
     spread: float
-    """The upper end of the range, from 0, of initial values."""
+    """Upper end of the range of initial values, which starts at 0."""
 
 
 # -- the table -------------------------------------------------------------------------------------
@@ -80,7 +89,10 @@ class Tables(NamedTuple):
 
 @inlined
 def _state(features: Array, game: GameArrays, seat: int, players: int) -> int:
-    """Return the number of a state; ``features`` has minimum, bound and radix of each count."""
+    """Return the number of a state.
+
+    ``features`` has minimum, bound and radix of each count.
+    """
     number = 0
     for kind in range(KINDS):
         least, bound, radix = features[0, kind], features[1, kind], features[2, kind]
@@ -94,7 +106,10 @@ def _state(features: Array, game: GameArrays, seat: int, players: int) -> int:
 
 @kernel
 def _row(table: Tables, number: int, actions: int, make: bool) -> int:
-    """Return the row of a state; a sparse table adds it, or uses its last row if it may not."""
+    """Return the row of a state.
+
+    A sparse table adds the state, or uses its last row if ``make`` is false.
+    """
     if table.slots.shape[0] == 0:
         return number
     mask = table.slots.shape[0] - 1
@@ -162,8 +177,10 @@ def _best(values: Array, choices: Array, count: int, state: Array) -> int:
 def _choose(
     values: Array, visits: Array, how: Learning, choices: Array, count: int, state: Array
 ) -> int:
-    """Return the entry to take while learning: rarely visited ones first, otherwise
-    epsilon-greedy."""
+    """Return the entry to take while learning.
+
+    Rarely visited entries come first; otherwise the choice is epsilon-greedy.
+    """
     rare = 0
     if how.min_visits > 0:
         for number in range(count):
@@ -192,7 +209,7 @@ def ask(
     seat: int,
     afforded: int,
 ) -> int:
-    """Return a learner's purchase, and let it learn from the previous one."""
+    """Return a learner's purchase, and update its previous one."""
     values, visits, choices, turns = table.values, table.visits, game.choices, game.turns
     actions = kinds.shape[0] + 1
     number = _state(features, game, seat, rules.players)

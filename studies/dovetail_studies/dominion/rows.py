@@ -1,4 +1,4 @@
-"""The rows of the Dominion study, whose tables and figures are cited by their numbers."""
+"""Rows of the Dominion study, which cite its tables and figures by number."""
 
 from __future__ import annotations
 

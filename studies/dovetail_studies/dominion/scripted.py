@@ -15,7 +15,7 @@ PAIRS = [
     *(("money", "chapel"), ("money", "greedy"), ("money", "blacksmith")),
     *(("chapel", "greedy"), ("chapel", "blacksmith"), ("greedy", "blacksmith")),
 ]
-# Share of the second (or second pair), points of first and second, rounds.
+# Share of the second player (or pair), points of the first and second, rounds.
 TWO = [
     *((100.0, 14.17, 85.74, 37.24), (100.0, 12.98, 78.72, 33.43), (100.0, 16.05, 91.03, 44.69)),
     *((100.0, 14.37, 85.05, 37.00), (57.81, 40.04, 42.03, 20.53), (37.41, 52.90, 45.52, 25.21)),
@@ -29,7 +29,7 @@ FOUR = [
     (60.12, 25.91, 28.18, 14.92),
 ]
 GOLDS = 3
-"""The Golds at which Money stops buying treasures; the study's text says 2."""
+"""Golds at which Money stops buying treasures; the study's text says 2."""
 NOTE = (
     "With rules that its tables give away, the pairs without Random have the study's points and "
     "wins; those with Random do not. Three rules were found: Money buys treasures only until it "
@@ -129,7 +129,7 @@ def _bots_draw(printed: Sequence[tuple[float, ...]], more: str, done: rows.Done)
 
 
 def _share(results: list[rows.Result], games: int) -> Estimate:
-    """Return the share of wins in percent; each result covers ``games`` games."""
+    """Return the win rate in percent; each result covers ``games`` games."""
     played = games * len(results)
     share = wilson(rows.over(results, "won").value * played, played)
     return Estimate(100 * share.value, 100 * share.low, 100 * share.high)

@@ -1,7 +1,7 @@
 """Alternating training and tests, as in the Dominion study.
 
-The random numbers of training game ``n`` depend only on the seed and ``n``, so a study that was
-stopped and resumed gives the same results as one that ran through.
+The random numbers of training game ``n`` depend only on the seed and ``n``, so a resumed training
+gives the same results as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from dovetail_studies.dominion.compiled import PLAYERS, Compiled, play, rules
 Array = NDArray[Any]
 
 TRAINING, TESTING, AGAIN = range(3)
-"""The streams of random numbers: of training games, of the tests after each, and of later tests."""
+"""Streams of random numbers: training games, the tests after each, and later tests."""
 PASSES = 10
-"""The visits from which an entry counts as well explored."""
+"""Visits from which an entry counts as well explored."""
 
 
 class MatchResult(Struct, frozen=True):
-    """The results of some games."""
+    """Results of a series of games."""
 
     games: int
     share: list[float]
-    """The share of the wins by seat."""
+    """Share of the wins by seat."""
     points: list[float]
-    """The mean points by seat."""
+    """Mean points by seat."""
     rounds: float
-    """The mean number of turns of the seat with the most."""
+    """Mean number of turns of the seat with the most."""
     cards: list[list[float]]
-    """Mean number in the final deck, by seat and kind of card."""
+    """Mean number of cards in the final deck, by seat and kind."""
 
     def won(self, seat: int) -> Estimate:
         """Return a seat's share of the wins with its 95 % interval."""
@@ -50,15 +50,15 @@ class MatchResult(Struct, frozen=True):
 
 
 class Point(Struct, frozen=True):
-    """The state of a study after some training games, with a test."""
+    """A test after some training games, with the size of the table."""
 
     trained: int
     won: float
-    """The learner's share of the wins of the test."""
+    """Learner's share of the wins of the test."""
     explored: int
-    """Entries ever visited."""
+    """Number of entries ever visited."""
     passed: int
-    """Entries visited ``PASSES`` times."""
+    """Number of entries visited ``PASSES`` times."""
     test: MatchResult
 
 
@@ -87,7 +87,7 @@ def numbers(names: Sequence[str]) -> Array:
     """Return the players' numbers: int64, shape (seats,).
 
     Raises:
-        DovetailError: there is no such player.
+        DovetailError: a name is unknown.
     """
     for name in names:
         if name not in PLAYERS:
@@ -109,14 +109,14 @@ def bots(configuration: Configuration, names: Sequence[str], games: int, seed: i
 
 
 class TableTraining:
-    """A learner in training and in tests against scripted players.
+    """A learner, trained and tested against scripted players.
 
     Args:
         learner: the learner of the table.
         configuration: the game's configuration.
-        opponents: the opponents by seat, without the learner.
+        opponents: the opponents by seat, omitting the learner.
         seed: the seed of the games.
-        seat: the learner's; the last one if negative.
+        seat: the learner's seat; the last one if negative.
     """
 
     def __init__(
@@ -161,10 +161,10 @@ class TableTraining:
 
         Args:
             games: the number of games.
-            opponents: the opponents, if not those of the training.
-            configuration: the game's configuration, if not that of the training.
+            opponents: the opponents; those of the training if None.
+            configuration: the game's configuration; that of the training if None.
             which: the stream of random numbers.
-            first: the number of the first game in it.
+            first: the number of the first game in the stream.
         """
         given, seats = self.rules, self.seats
         if configuration is not None:
@@ -179,14 +179,14 @@ class TableTraining:
 
         Args:
             games: the total number of training games.
-            every: games of training before each test.
-            tests: games of a test.
+            every: training games before each test.
+            tests: games per test.
         """
         while self.learner.episodes < games:
             self.train(min(every, games - self.learner.episodes))
             done = self.learner.episodes
-            # The games of a test follow from how far the training is, so that resuming changes
-            # none.
+            # A test's games depend on the training games so far, so that resuming does not change
+            # them.
             found = self.test(tests, which=TESTING, first=-(-done // every) * tests)
             won = found.share[self.seat]
             counts = self.compiled.counts(1), self.compiled.counts(PASSES)
@@ -230,10 +230,10 @@ def run(
     """Train and test in turn, then restore the table with the best test; return all tests.
 
     Args:
-        study: the training; keeps its best table.
+        study: the training; ends with its best table.
         games: the total number of training games.
-        every: games of training before each test.
-        tests: games of a test.
+        every: training games before each test.
+        tests: games per test.
         told: called with each test.
     """
     points: list[Point] = []
@@ -268,7 +268,7 @@ def smoothed(won: Sequence[float], over: int = 5) -> list[float]:
 
 
 def area(points: Sequence[Point]) -> float:
-    """Return the mean of all tests, which tells how early a learner was good."""
+    """Return the mean of all tests, a measure of how early a learner was good."""
     return math.fsum(point.won for point in points) / len(points)
 
 
@@ -281,9 +281,9 @@ class Step(Struct, frozen=True):
     bounds: dict[str, int]
     states: int
     won: float
-    """The share of wins of the best table, tested again."""
+    """Win rate of the best table, tested again."""
     means: dict[str, float]
-    """The mean of each part of a state in these tests."""
+    """Mean of each part of a state in these tests."""
 
 
 def tune(
@@ -296,20 +296,19 @@ def tune(
     tests: int,
     told: Callable[[Step], None] = lambda step: None,
 ) -> list[Step]:
-    """Shrink the bounds one after another: each new bound is the mean in the tests, rounded up
-    (L1499-1501).
+    """Shrink the bounds one after another, each to its mean in the tests, rounded up (L1499-1501).
 
-    The study goes from 14.0 to 14.5 in five steps, in an order that it does not print; here it is
-    that of the state's parts, the turn last.
+    The study goes from 14.0 to 14.5 in five steps whose order it does not print. Here the order is
+    that of the state's parts, with the turn last.
 
     Args:
-        parameters: the learner's; the tuning begins with their bounds.
+        parameters: the learner's parameters, whose bounds are the initial ones.
         configuration: the game's configuration.
         opponents: the opponents of the learner.
         seed: the seed of each step.
         games: the number of training games in each step.
-        every: games of training before each test.
-        tests: games of each test.
+        every: training games before each test.
+        tests: games per test.
         told: called with each step.
     """
     names = list(DominionQ(parameters).coder.bounds)

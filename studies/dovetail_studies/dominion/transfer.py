@@ -1,4 +1,4 @@
-"""Table 4.4.1 of the Dominion study: trained against each of six sets, tested against all."""
+"""Table 4.4.1 of the Dominion study: training against each of six sets, tests against all."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ SETS = [
 ]
 NAMES = ["3 Random", "3 Money", "3 Greedy", "3 Blacksmith", "3 Chapel", "G + B + C"]
 BEST, LAST = "best", "last"
-"""The tested table: the one with the best test, or the last."""
+"""Tested table: the one with the best test, or the last."""
 SETTINGS: dict[str, tuple[Mapping[str, Any], Mapping[str, str]]] = {
     "told": ({}, {BEST: "", LAST: ", last table"}),
     "shaped": (BY_HAND, {BEST: ", *shaped*", LAST: ", *shaped*, last table"}),
     "falling": (FOUND, {BEST: ", falling rate", LAST: ", falling rate, last table"}),
 }
-"""The learner's options of each setting, and the names of the results shown."""
+"""Options of the learner in each setting, and the names of the results shown."""
 EVERY_GAMES = 10_000
-"""The number of training games before each test, and of games in it."""
+"""Number of training games before each test, and of games per test."""
 ALL = 99.9
-"""The share in percent above which a figure is not judged, since all sets win against Random."""
+"""Win rate in percent above which a figure is not judged, since all sets beat Random."""
 
 TRANSFER = [
     (26.1835, 100, 68.36, 29.99, 35.10, 78.24, 48.81),

@@ -92,7 +92,7 @@ SLIPS = {
     "0": 'Its table prints "320.00" for the 320,000 games of its text.',
     "1": 'Its table prints "70.00", which is read as 70,000 games.',
 }
-"""The slips of these tables."""
+"""Misprints in these tables."""
 
 
 def _method_figures(
@@ -142,12 +142,14 @@ CHANGED: dict[str, str] = {
     **{"2": "1", "3": "1", "4": "3", "5": "3", "6": "4", "7": "4", "8": "4"},
     **{"9": "4", "10": "9", "12": "9"},
 }
-"""The version from which each takes all bounds but one; the study keeps versions 3 (Copper), 4
-(Smithy, and its Gold), 9 (Silver) and 12 (turns)."""
+"""Version from which each takes all bounds but one.
+
+The study keeps versions 3 (Copper), 4 (Smithy, and its Gold), 9 (Silver) and 12 (turns).
+"""
 
 
 def change(version: str, other: str) -> str:
-    """Return the bound in which a version differs from another.
+    """Describe the bound in which a version differs from another.
 
     >>> change("12", "9")
     'turn 12 for 34'
@@ -173,14 +175,14 @@ def _versions_draw(
     against: Mapping[str, str] | None = None,
     first: str = "",
 ) -> rows.Drawn:
-    """Return a line for each version and method.
+    """Return a table with a line for each version and method.
 
     Args:
         done: the trainings.
-        note: below the table.
-        picture: draws the curves.
-        against: the version that each is compared with; ``first`` if not given.
-        first: the version that all are compared with; the lowest if not given.
+        note: the text below the table.
+        picture: the function that draws the curves.
+        against: the reference of each version; ``first`` for all if None.
+        first: the common reference; the lowest version if None.
     """
     lines = []
     found = rows.by(done, "version", "visits")
@@ -240,18 +242,20 @@ def _bounds_draw(done: rows.Done) -> rows.Drawn:
 
 
 def _smithies(found: Mapping[tuple[str, int], Sequence[rows.Result]], version: str) -> str:
-    """Return in words the mean number of Smithies in the final decks of both methods."""
+    """Describe the mean number of Smithies in the final decks of both methods."""
     one, other = (rows.over(found[version, visits], "cards", "Smithy").value for visits in BOTH)
     return f"{one:.2f} (epsilon-greedy) and {other:.2f} (forced exploration)"
 
 
 LEFT_OUT = ("turn", "to end", "Smithy", "Silver", "Gold")
-"""The counted parts of version 0's state, which the study left out one at a time."""
+"""Counted parts of version 0's state, which the study left out one at a time."""
 
 
 def _left_out_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return the trainings of version 0, whole and without each part; a bound of 0 leaves one
-    value."""
+    """Return the trainings of version 0, whole and without each part.
+
+    A bound of 0 leaves one value.
+    """
     bounds = ({}, *({part: 0} for part in LEFT_OUT))
     return [
         unit
@@ -312,7 +316,7 @@ def _first_values_draw(done: rows.Done) -> rows.Drawn:
 
 
 CHOSEN = ("0", "1", "3", "4", "9", "12")
-"""The versions that the study keeps, each with the version whose bounds it shares but for one."""
+"""Versions that the study keeps, each with the version whose bounds it shares but for one."""
 TWO_PLAYER_VERSIONS = ("12", "14.0", "14.5")
 
 

@@ -1,5 +1,7 @@
-"""Section 5.9 of the Dominion study, which takes its learned strategy for optimal, measured against
-Big Money with Smithies."""
+"""Section 5.9 of the Dominion study: its learned strategy, which it takes for optimal.
+
+It is measured against Big Money with Smithies.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ LEARNERS: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"reward": "shaped", "initial": 10.0},
     ),
 }
-"""The version of the state, training opponent and settings of each learner."""
+"""Version of the state, training opponent and settings of each learner."""
 
 
 def _work(unit: rows.Unit) -> rows.Result:

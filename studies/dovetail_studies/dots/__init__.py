@@ -1,1 +1,1 @@
-"""The dots and boxes study: its trainings and matches."""
+"""Trainings and matches of the dots and boxes study."""

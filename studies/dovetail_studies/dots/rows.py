@@ -1,4 +1,4 @@
-"""The rows of the dots and boxes study."""
+"""Rows of the dots and boxes study."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from dovetail_studies.playing import DERIVATION, Score, match
 FEATURES = ("no line", "one", "two", "three", "own", "the opponent's", "constant")
 AGENTS: list[type[Agent[Any]]] = [DotsPlayer, DotsPerfect, Random]
 BLOCKS = 20
-"""The number of tests in a training."""
+"""Number of tests in a training."""
 
 
 def kept(weights: Any, turns: int, positions: int, seed: int) -> tuple[int, int, float]:
-    """Return the number of hard positions of 4 x 4 dots in which a player keeps the value, their
-    total, and a random player's expected number.
+    """Measure how often a player keeps the value of hard positions on 4 x 4 dots.
 
-    Hard positions are those from random games with 6 to 18 lines drawn in which not every line
-    keeps the value.
+    The result is the number of positions kept, their total, and a random player's expected number.
+    Hard positions come from random games with 6 to 18 lines drawn; not every line keeps their
+    value.
     """
     rng = np.random.default_rng([seed, 77])
     search = DotsSearch(np.array(weights, np.float64))
@@ -63,19 +63,21 @@ def kept(weights: Any, turns: int, positions: int, seed: int) -> tuple[int, int,
 
 
 STEPS = (0.5, 0.05, 0.005)
-"""The readings of the study's step size c; the scan of its text lost every digit 0 and 5, and
-prints ". / N"."""
+"""Readings of the study's step size c.
+
+The scan of its text lost every digit 0 and 5, and prints ". / N".
+"""
 TURNS = 4
-"""The study's search depth in turns."""
+"""Search depth of the study in turns."""
 
 
 def _training_units(size: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return the trainings on a square board, for each reading of the step."""
+    """Return the trainings on a square board, for each reading of the step size."""
     return rows.every({"rows": size, "turns": TURNS, **values}, seeds, step=STEPS)
 
 
 def _train(unit: rows.Unit) -> rows.Result:
-    """Train by self-play until done or diverged, then play random and perfect opponents."""
+    """Train by self-play to the end or divergence, then play random and perfect opponents."""
     board = {"rows": unit["rows"], "columns": unit["rows"]}
     parameters = {
         "weights": "begin",
@@ -128,8 +130,10 @@ def _train(unit: rows.Unit) -> rows.Result:
 
 
 def _rate(results: Sequence[rows.Result], key: str, part: str, of: str) -> str:
-    """Return a share in percent over trainings; if all have the same share, with Wilson's interval
-    over all games."""
+    """Return a share in percent over trainings.
+
+    If all have the same share, the interval is Wilson's over all games.
+    """
     found = mean([100 * each[key][part] / each[key][of] for each in results])
     if found.low == found.high:
         return rows.share(*(sum(each[key][name] for each in results) for name in (part, of)))
@@ -137,27 +141,29 @@ def _rate(results: Sequence[rows.Result], key: str, part: str, of: str) -> str:
 
 
 def _pooled(results: Sequence[rows.Result], who: str) -> tuple[str, int, int]:
-    """Return the share of games won by players that do not learn, the number of games, and of
-    distinct ones."""
+    """Return the win rate of players that do not learn, over all trainings.
+
+    The numbers of games and of distinct games follow.
+    """
     wins, count = (sum(each[who][key] for each in results) for key in ("wins", "games"))
     return rows.share(wins, count), count, sum(each[who]["distinct"] for each in results)
 
 
 POSITIVE, NEGATIVE = (1, 3, 4), (0, 2, 5)
-"""The features of boxes whose weights the study prints with a plus, and with a minus."""
+"""Features of boxes whose weights the study prints with a plus, and with a minus."""
 
 
 def signs(weights: Sequence[float]) -> int:
-    """Return the number of nine differences between weights that have the study's sign.
+    """Return how many of nine differences between weights have the study's sign.
 
-    A constant may move from the six weights of boxes to the seventh without changing a value, so
-    training identifies differences, not weights; and a lost digit changes no sign.
+    Moving a constant from the six weights of boxes to the seventh changes no value, so training
+    identifies differences, not weights; and a lost digit changes no sign.
     """
     return sum(weights[high] > weights[low] for high in POSITIVE for low in NEGATIVE)
 
 
 def identified(weights: Sequence[float], boxes: int) -> list[float]:
-    """Return the figures of weights that training can identify."""
+    """Return the quantities that training can identify from weights."""
     return [*(each - weights[0] for each in weights[1:6]), boxes * weights[0] + weights[6]]
 
 
@@ -173,7 +179,7 @@ def _swing(curve: Sequence[Sequence[float]]) -> float:
 
 
 def _training_draw(done: rows.Done) -> rows.Drawn:
-    """Return a table with a column for each reading of the step."""
+    """Return a table with a column for each reading of the step size."""
     unit = done[0][0]
     boxes = (unit["rows"] - 1) ** 2
     groups = _by_step(done)
@@ -240,8 +246,10 @@ def _training_draw(done: rows.Done) -> rows.Drawn:
 
 
 def _digits(found: Estimate, most: int) -> int:
-    """Return the number of decimals of a weight: none for one that has outgrown a player's
-    range."""
+    """Return the number of decimals of a weight.
+
+    Weights beyond a player's range get none.
+    """
     return most if abs(found.value) < 100 else 0
 
 

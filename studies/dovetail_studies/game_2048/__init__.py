@@ -1,1 +1,1 @@
-"""Train n-tuple networks for 2048 in compiled games, and measure them."""
+"""Training and measurement of n-tuple networks in compiled games of 2048."""

@@ -1,4 +1,4 @@
-"""Train n-tuple networks for 2048 in compiled games, and measure them."""
+"""Training and measurement of n-tuple networks in compiled games of 2048."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ Array = NDArray[Any]
 CHUNK = 1000
 """Games between two progress lines."""
 REACHED = 11
-"""The exponent of the tile 2048."""
+"""Exponent of the tile 2048."""
 
 
 def seeds(seed: int, first: int, games: int) -> Array:
-    """Return a seed for each game: uint64; a game's seed does not depend on how games are
-    grouped."""
+    """Return a seed for each game: uint64.
+
+    A game's seed does not depend on how games are grouped.
+    """
     words = [
         np.random.SeedSequence([seed, n]).generate_state(1, np.uint64)
         for n in range(first, first + games)
@@ -33,10 +35,10 @@ def seeds(seed: int, first: int, games: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class LearningRule:
-    """The rule by which weights are learned."""
+    """Settings of the learning rule."""
 
     rate: float
-    """The step size of the whole network, shared equally among its lookups."""
+    """Step size of the whole network, shared equally among its lookups."""
     coherent: bool
     """True for a separate rate per weight (temporal coherence)."""
 
@@ -53,23 +55,22 @@ def chunks(
     first: int = 0,
     errors: Array | None = None,
 ) -> Iterator[Array]:
-    """Play games and learn from them, changing the weights in place.
+    """Play games and learn from them, modifying the weights in place.
 
     Args:
-        network: its layout.
+        network: the network's layout.
         weights: the initial weights, float32.
         rows, columns: the size of the board.
-        games: the number after which the training has ended.
+        games: the number of games at which the training ends.
         seed: the seed of the games.
         rule: the learning rule.
         plies: the search depth in slides.
         first: the number of games already played.
-        errors: float32, shape (2, weights): the sums of errors and of their absolute values so far,
-            changed in place; None for none yet.
+        errors: float32, shape (2, weights): the sums of errors and of their absolute values so
+            far, modified in place; None at the start.
 
     Yields:
-        for up to ``CHUNK`` games at a time: score, largest exponent, moves; int64, shape (games,
-        3).
+        score, largest exponent and moves of up to ``CHUNK`` games: int64, shape (games, 3).
     """
     if errors is None:
         errors = np.zeros((2, weights.size if rule.coherent else 0), np.float32)
@@ -91,16 +92,16 @@ def train(
     say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
     done: Callable[[int], None] = lambda games: None,
 ) -> None:
-    """Learn from games; the weights change in place.
+    """Learn from games, modifying the weights in place.
 
     Args:
-        network: its layout.
+        network: the network's layout.
         weights: the initial weights, float32.
         shape: rows and columns.
         games: the number of games.
         seed: the seed of the games; the same seed gives the same weights.
         rule: the learning rule.
-        say: gets a line of progress after each ``CHUNK`` games.
+        say: called with a line of progress after each ``CHUNK`` games.
         done: called with the number of games played, after each such line.
     """
     begun = time.monotonic()
@@ -124,7 +125,9 @@ def measure(
     seed: int,
     plies: int = 1,
 ) -> Array:
-    """Return score, largest exponent and moves of games without learning, at a search depth of
-    ``plies`` slides: int64, shape (games, 3)."""
+    """Return score, largest exponent and moves of games without learning: int64, shape (games, 3).
+
+    The search looks ``plies`` slides ahead.
+    """
     rule = LearningRule(0.0, coherent=False)
     return np.concatenate(list(chunks(network, weights, *shape, games, seed, rule, plies)))

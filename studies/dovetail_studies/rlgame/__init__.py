@@ -1,1 +1,1 @@
-"""The RLGame study: its trainings and tournaments."""
+"""Trainings and tournaments of the RLGame study."""

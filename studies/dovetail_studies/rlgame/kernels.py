@@ -1,7 +1,7 @@
 """The RLGame study's learner and its games, compiled.
 
-A game has two players, each with its own network, traces and last value. Sizes: ``first``
-(2, inputs + 1, units), ``second`` (2, units + 1); a player's own are ``first[player]``.
+Each of the two players has its own network, traces and last value. The first axis is the player:
+``first`` has the shape (2, inputs + 1, units), ``second`` (2, units + 1).
 """
 
 from __future__ import annotations
@@ -20,47 +20,50 @@ from dovetail_games.rlgame.kernels import BASE, alive, legal, play
 
 Array = NDArray[Any]
 LEARNER, MINIMAX = 0, 1
-"""The kinds of player; both learn."""
+"""Kinds of player; both learn."""
 NO_WINNER = -1
 # Columns of a game's statistics.
 WINNER, PLIES, MOVES, ALIVE, INSIDE, CUT = 0, 1, 2, 3, 5, 7
-"""The columns of a game's figures: ``MOVES`` are the winner's own; ``ALIVE`` and ``INSIDE`` are
-White's, with Black's in the next column."""
+"""Columns of a game's figures.
+
+``MOVES`` are the winner's own; ``ALIVE`` and ``INSIDE`` are White's, with Black's in the next
+column.
+"""
 COLUMNS = 8
 
 
 class StudyRule(NamedTuple):
-    """The settings of the learner; see ``profiles``."""
+    """Settings of the learner; see ``profiles``."""
 
     gamma: float
     decay: float
-    """The decay of the traces per move."""
+    """Decay of the traces per move."""
     replacing: bool
     rate_first: float
     rate_second: float
     epsilon: float
     win: float
     step: float
-    """The reward of a quiet move, times the lead in pawns over the initial pawns."""
+    """Reward of a quiet move, times the lead in pawns divided by the initial pawns."""
     terminal: float
-    """The value of a position once the game is over."""
+    """Value of a position once the game is over."""
     told: bool
-    """True if the other player learns of the end, too."""
+    """True if the other player also learns of the end."""
     kept: bool
-    """True if a random move's reward becomes part of the value that the next update corrects."""
+    """True if a random move's reward enters the value that the next update corrects."""
     even: bool
-    """True to draw evenly among equal moves, false to take the first."""
+    """True to break ties among equal moves at random, false to take the first."""
 
 
 class Nets(NamedTuple):
-    """The networks and traces of two players."""
+    """Networks and traces of two players."""
 
     first: Array
     second: Array
     first_trace: Array
     second_trace: Array
     last: Array
-    """The value of each player's last position, shape (2,)."""
+    """Value of each player's last position, shape (2,)."""
 
 
 @njit(cache=True, nogil=True)
@@ -116,14 +119,14 @@ def learn(
 
     Args:
         player: the player that moved.
-        explored: whether the move was random; then the weights stay as they are.
-        found: the inputs that are 1 after the move, ``count`` of them.
-        count: see there.
+        explored: true if the move was random; the weights then stay unchanged.
+        found: the indices of the inputs that are 1 after the move.
+        count: the number of these inputs.
         reward: the reward of the move.
-        final: whether it ended the game.
-        nets: changed.
+        final: true if the move ended the game.
+        nets: the players' networks; modified.
         rule: the learning rule.
-        hidden: room, shape (units,).
+        hidden: scratch, shape (units,).
     """
     first, second = nets.first[player], nets.second[player]
     value = sparse.value(first, second, found, count, hidden)
@@ -142,7 +145,7 @@ def learn(
 
 @njit(cache=True, nogil=True)
 def start(nets: Nets) -> None:
-    """Start a game: no traces, and last values of 0."""
+    """Start a game: clear traces and last values."""
     nets.first_trace[:] = 0.0
     nets.second_trace[:] = 0.0
     nets.last[:] = 0.0
@@ -173,13 +176,13 @@ def tried(
         mover: the player to move.
         pawns: the pawns of both players.
         cells: the cells of the board.
-        board: geometry and rules; its slots are of no matter.
-        win: the reward of a move that wins; of one that loses, its negative.
-        step: that of any other: times the lead in pawns over the pawns at the start.
+        board: geometry and rules; its slots are not used.
+        win: the reward of a winning move; negated, that of a losing move.
+        step: the reward of any other move, times the lead in pawns divided by the initial pawns.
         there: written: the pawns after each move.
-        cells_there: written: the cells.
-        winners: written: who has won by it.
-        rewards: written.
+        cells_there: written: the cells after each move.
+        winners: written: the winner after each move.
+        rewards: written: the reward of each move.
     """
     moves = legal(mover, pawns, cells, board.steps, board.exits)
     for place in range(moves.shape[0]):
@@ -205,8 +208,10 @@ def tried(
 
 @njit(cache=True, nogil=True)
 def best_of(values: Array, count: int, even: bool, state: Array) -> int:
-    """Return the index of the highest of ``count`` values: among equals, one drawn evenly or the
-    first."""
+    """Return the index of the highest of ``count`` values.
+
+    Ties are broken at random if ``even``, otherwise in favour of the first.
+    """
     chosen, equal = 0, 1
     for place in range(1, count):
         if values[place] > values[chosen]:
@@ -246,16 +251,16 @@ def rlgame(
         games: the number of games.
         kinds: the kinds of the two players.
         depth: the depth of a minimax player.
-        blind: whether it has the error of version 1.3.
+        blind: true for a minimax player with the error of version 1.3.
         pawns_each: pawns of a player at the start.
-        cap: moves of both players after which a game is cut short.
+        cap: maximum moves of both players, after which a game is truncated.
         board: geometry and rules.
         nets: the players' networks; modified.
         rule: the learning rule.
         state: the state of the random numbers, see ``splitmix``.
         stats: written, int64, shape (games, COLUMNS).
         digests: written, uint64, shape (games,): equal for equal games.
-        moves_of_last: written while there is room: the last game's actions.
+        moves_of_last: written while there is room: the actions of the last game.
     """
     inputs, units = nets.first.shape[1] - 1, nets.first.shape[2]
     squares = board.slots.shape[0]
@@ -295,7 +300,7 @@ def rlgame(
                 leaf = Leaf(NETWORK, nets.first[mover], nets.second[mover], blind)
                 _, worth = search(mover, pawns, cells, depth, True, rule.win, board, leaf, nodes)
                 for place in range(count):
-                    # A move that wins at once is preferred to one that wins later (from 1.4 on).
+                    # From 1.4 on, an immediate win is preferred to a later one.
                     values[place] = worth[place]
                     if winners[place] == mover and not blind:
                         values[place] += 1.0
@@ -333,16 +338,16 @@ def rlgame(
 # -- Connect Four ----------------------------------------------------------------------------------
 
 ROWS, WIDTH, FOUR = 6, 7, 4
-"""The board's dimensions; discs are two bitboards, as in
+"""Dimensions of the board; discs are two bitboards as in
 ``dovetail_games.connect_four.kernels``."""
 
 
 @njit(cache=True, nogil=True)
 def flags(discs: Array, winner: int, full: bool, found: Array) -> int:
-    """Write the numbers of the 90 inputs that are 1: two a square, then drawn, White won and Black
-    won.
+    """Write the indices of the 90 inputs that are 1.
 
-    The last three inputs are never used, in the study as here.
+    There are two inputs per square, then drawn, White won and Black won. The last three are never
+    used, in the study as here.
     """
     count = 0
     for column in range(WIDTH):
@@ -359,7 +364,7 @@ def flags(discs: Array, winner: int, full: bool, found: Array) -> int:
 
 @njit(cache=True, nogil=True)
 def _drop(discs: Array, heights: Array, column: int, player: int) -> bool:
-    """Put a disc into a column; return whether it wins."""
+    """Drop a disc into a column; return true if it wins."""
     row = heights[column]
     discs[player, row, column] = 1
     heights[column] += 1
@@ -368,7 +373,7 @@ def _drop(discs: Array, heights: Array, column: int, player: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _lift(discs: Array, heights: Array, column: int, player: int) -> None:
-    """Remove the last disc from a column."""
+    """Remove the top disc of a column."""
     heights[column] -= 1
     discs[player, heights[column], column] = 0
 
@@ -401,8 +406,8 @@ def three_ahead(
 ) -> Array:
     """Return the values of the seven columns for ``me``, to move, by plain minimax of depth 3.
 
-    A full column has minus infinity; a position at the horizon is worth what the mover's network
-    says, a draw 0.
+    A full column has minus infinity. A position at the horizon has the value of the mover's
+    network, a draw 0.
     """
     values = np.full(WIDTH, -math.inf)
     for column in range(WIDTH):
@@ -440,8 +445,9 @@ def connect_four(
     stats: Array,
     digests: Array,
 ) -> None:
-    """Play games of Connect Four in which both players learn; a minimax player looks three plies
-    ahead.
+    """Play games of Connect Four in which both players learn.
+
+    A minimax player looks three plies ahead.
 
     Args:
         games: the number of games.
@@ -474,7 +480,7 @@ def connect_four(
                 moves[count] = column
                 won = _drop(discs, heights, column, mover)
                 if kinds[mover] == MINIMAX:
-                    # A move that wins at once is preferred to one that wins later.
+                    # An immediate win is preferred to a later one.
                     values[count] = ahead[column] + (1.0 if won else 0.0)
                 else:
                     ones = flags(discs, mover if won else NO_WINNER, plies + 1 == squares, found)

@@ -1,7 +1,6 @@
-"""Ablation of two ``td-rlgame`` of which one side learns little: the learner with one setting
-changed at a time.
+"""Ablation of two ``td-rlgame`` learners of which one side learns little.
 
-The row stands among those that no study printed, see ``across``.
+One setting changes at a time. The row belongs to ``across``, since no study printed it.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from dovetail_studies.rlgame.tables import WINNERS
 
 Array = NDArray[Any]
 WEAK = 50.0
-"""The share of wins against random, in percent, below which a side has hardly learned."""
+"""Win rate against random, in percent, below which a side has hardly learned."""
 STUDYS = RLGameTD.Parameters()
 OURS = TDParameters(discount=0.95, trace_decay=0.5, hidden="half", epsilon=0.1)
-"""The learner of ``experiments/dovetail_experiments/examples/rlgame_against_minimax.toml``."""
+"""Learner of ``experiments/dovetail_experiments/examples/rlgame_against_minimax.toml``."""
 
 
 class Setting(Struct, frozen=True):
-    """The settings of two learners."""
+    """Settings of two learners."""
 
     parameters: TDParameters = STUDYS
     win: float = 1.0
@@ -44,7 +43,7 @@ class Setting(Struct, frozen=True):
     ahead: bool = False
     """True if a move is chosen by its reward plus the value of its position."""
     times: int = 1
-    """The number of games as a multiple of the others'."""
+    """Number of games as a multiple of the others'."""
 
     def rule(self, inputs: int) -> k.TDRule:
         """Return the rule for compiled games."""
@@ -69,11 +68,13 @@ class Setting(Struct, frozen=True):
 
 
 MOST_TESTED = 1_000
-"""Maximum moves of a game against random, which a greedy player may never end."""
+"""Maximum moves of a game against random, since a greedy player may never end one."""
 WEIGHTS = ("last", "averaged")
 AVERAGED = 500
-"""The number of games over which weights are averaged, the default of ``td``; learners trained
-without averaging are tested with it, too."""
+"""Number of games over which weights are averaged, the default of ``td``.
+
+Learners trained without averaging are also tested with it.
+"""
 
 
 def _changed(parameters: TDParameters, **changes: Any) -> Setting:
@@ -100,16 +101,19 @@ SETTINGS = {
     "td": Setting(OURS),
     "td, hidden units sigmoid": _changed(OURS, activation="sigmoid"),
 }
-"""The settings; after ``td`` and a comma, a name tells the one difference from ``td``, and the
-others differ from ``td-rlgame``."""
+"""Settings by name.
+
+After ``td`` and a comma, a name states the only difference from ``td``; the others differ from
+``td-rlgame``.
+"""
 
 
 class Two:
     """White and Black on 8 x 8, two new learners.
 
     Args:
-        setting: their learning rule.
-        seed: the seed of all choices and of their first weights (of ``td``, ``2 * seed`` and
+        setting: the settings of both learners.
+        seed: the seed of all choices and of the initial weights (of ``td``, ``2 * seed`` and
             ``2 * seed + 1``).
     """
 
@@ -131,7 +135,7 @@ class Two:
         self.board = k.RLGameShape(shape.steps, shape.exits, shape.slots, ordered=True, bases=True)
         self.state: Array = np.random.default_rng(seed).integers(0, 2**63, 1, np.uint64)
         self.last: Array = np.zeros((CAP, 2), np.int64)
-        """The moves of the last game, each with 1 if it was exploration."""
+        """Moves of the last game, each with 1 if it was exploration."""
 
     def play(
         self,
@@ -141,18 +145,18 @@ class Two:
         averaged: bool = False,
         cap: int = CAP,
     ) -> Array | None:
-        """Play games; return each game's winner, -1 if truncated, its moves of both sides, and its
-        digest.
+        """Play games.
 
         Args:
             games: the number of games.
-            against_random: the side that plays against a random player, with learning off; None for
-                both, learning.
-            averaged: whether it plays with averaged weights.
-            cap: moves of both sides after which a game is truncated.
+            against_random: the side that plays a random player, without learning; None to let
+            both learn.
+            averaged: true to play with averaged weights.
+            cap: maximum moves of both sides, after which a game is truncated.
 
         Returns:
-            Shape (games, 3); None if a learner has diverged.
+            Each game's winner (-1 if truncated), moves of both sides, and digest: shape (games, 3);
+            None if a learner has diverged.
         """
         kinds = np.array([k.LEARNER, k.LEARNER])
         nets = self.nets
@@ -169,8 +173,10 @@ class Two:
 
 
 def _work(unit: rows.Unit) -> rows.Result:
-    """Let two learners train against each other, then test each side with its final and with
-    averaged weights."""
+    """Train two learners against each other, then test each side.
+
+    The tests use the final and the averaged weights.
+    """
     setting = SETTINGS[unit["setting"]]
     two, games = Two(setting, unit["seed"]), setting.times * unit["games"]
     found: rows.Result = {"games": games, "diverged": False, "tests": {}}
@@ -196,14 +202,16 @@ def _work(unit: rows.Unit) -> rows.Result:
 
 
 def _shares(results: Sequence[rows.Result], weights: str, side: int) -> list[float]:
-    """Return a side's wins against random in percent of its games, including truncated ones, by
-    seed."""
+    """Return a side's wins against random by seed, in percent.
+
+    All games count, including truncated ones.
+    """
     tested = [each["tests"][weights][side] for each in results]
     return [100 * each["wins"] / each["games"] for each in tested]
 
 
 def _weaker(results: Sequence[rows.Result], weights: str) -> list[float]:
-    """Return the wins of the weaker side by seed, without pairs that diverged."""
+    """Return the wins of the weaker side by seed, omitting pairs that diverged."""
     whole = [each for each in results if not each["diverged"]]
     sides = (_shares(whole, weights, side) for side in (0, 1))
     return [min(pair) for pair in zip(*sides, strict=True)]
@@ -232,7 +240,7 @@ def _line(name: str, results: Sequence[rows.Result], weights: str) -> list[str]:
 
 
 def _named(name: str) -> str:
-    """Return a setting's name for a table, with the learners' names as code."""
+    """Format a setting's name for a table, with the learners' names as code."""
     kind, comma, rest = name.partition(",")
     return f"`{kind}`{comma}{rest}" if kind in ("td-rlgame", "td") else name
 

@@ -1,4 +1,4 @@
-"""The study's learner and self-play over the plain rules in Python, as a reference for compiled
+"""A plain implementation of the study's learner and self-play, as a reference for compiled
 games."""
 
 from __future__ import annotations
@@ -81,8 +81,9 @@ def seen(board: RLGameBoard) -> Array:
 
 
 def self_play(pair: LearningPair, games: int, profile: Profile, cap: int = CAP) -> list[list[int]]:
-    """Play as ``LearningPair.play`` does, from the same weights and random numbers, without
-    changing the pair.
+    """Play as ``LearningPair.play`` does, without modifying the pair.
+
+    The weights and random numbers are the same.
 
     Returns:
         The actions of each game.

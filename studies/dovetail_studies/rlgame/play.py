@@ -1,4 +1,4 @@
-"""Compiled games of the study's learners and minimax players, with the figures that it counts."""
+"""Compiled games of the study's learners and minimax players, with their figures."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ CAP = 20_000
 
 @dataclass(frozen=True)
 class Played:
-    """Games in the order of play."""
+    """Results of games in the order of play."""
 
     stats: Array
     """Shape (games, columns); see ``kernels``."""
     digests: Array
     last: list[int]
-    """The actions of the last game, of RLGame."""
+    """Actions of the last game of RLGame."""
 
 
 def joined(parts: Sequence[Played]) -> Played:
-    """Return the games of consecutive parts together."""
+    """Concatenate the games of consecutive parts."""
     stats = np.concatenate([each.stats for each in parts])
     return Played(stats, np.concatenate([each.digests for each in parts]), parts[-1].last)
 
@@ -42,8 +42,8 @@ class LearningPair:
     """Two learning players, White and Black, each with its own network.
 
     Args:
-        game: that they play.
-        seed: the seed of their first weights, uniform in -0.5..0.5, and of all choices.
+        game: the game that they play.
+        seed: the seed of their initial weights, uniform in -0.5..0.5, and of all choices.
     """
 
     def __init__(self, game: Game, seed: int) -> None:
@@ -73,15 +73,15 @@ class LearningPair:
         depth: int = 5,
         cap: int = CAP,
     ) -> Played:
-        """Play games in which both learn.
+        """Play games in which both players learn.
 
         Args:
             games: the number of games.
             profile: the learning profile.
-            minimax: whether White looks ahead, three plies in Connect Four.
-            blind: whether it does so with the error of the study's version 1.3.
-            depth: the depth of its search in RLGame.
-            cap: moves of both after which a game of RLGame is cut short.
+            minimax: true if White looks ahead, three plies in Connect Four.
+            blind: true for a search with the error of the study's version 1.3.
+            depth: the depth of the search in RLGame.
+            cap: maximum moves of both players, after which a game of RLGame is truncated.
         """
         rule = profile.rule(*LAYERS[self.game])
         stats: Array = np.zeros((games, k.COLUMNS), np.int64)

@@ -1,4 +1,4 @@
-"""The settings of the RLGame study's learner: by its program, by its text, and in between."""
+"""Settings of the RLGame study's learner: by its program, by its text, and in between."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import Literal
 from dovetail_studies.rlgame.kernels import StudyRule
 
 LAYERS = {"rlgame-8": (122, 61), "rlgame-6": (66, 33), "connect-four": (90, 45)}
-"""The numbers of inputs and hidden units by game."""
+"""Numbers of inputs and hidden units by game."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """The learner's settings; defaults are those of the study's program."""
+    """Settings of the learner; defaults are those of the study's program."""
 
     gamma: float = 0.95
     trace_decay: float = 0.5
-    """The decay of traces, lambda."""
+    """Decay of traces, lambda."""
     discounted: bool = False
-    """True if traces decay by gamma times lambda instead of lambda."""
+    """True if traces decay by gamma times lambda, false if by lambda."""
     traces: Literal["accumulating", "replacing"] = "accumulating"
     rate: float = 0.0
-    """The step size of both layers; 0 stands for one over each layer's inputs."""
+    """Step size of both layers; 0 stands for one over each layer's inputs."""
     epsilon: float = 0.1
     win: float = 100.0
     step: float = 100.0
-    """The reward of a quiet move, times the lead in pawns over the initial pawns."""
+    """Reward of a quiet move, times the lead in pawns divided by the initial pawns."""
     terminal: float = 1.0
-    """The value of a position once the game is over."""
+    """Value of a position once the game is over."""
     told: bool = False
     """True if the loser learns of its loss."""
     kept: bool = True
-    """True if a random move's reward becomes part of the value that the next update corrects."""
+    """True if a random move's reward enters the value that the next update corrects."""
     even: bool = True
-    """True to draw evenly among equal moves (from version 1.4 on), false to take the first."""
+    """True to break ties among equal moves at random (version 1.4 on), false to take the first."""
 
     def rule(self, inputs: int, units: int) -> StudyRule:
         """Return the rule for compiled games."""
@@ -74,7 +74,10 @@ PROFILES = {
     "terminal value 0": replace(FIDELITY, terminal=0.0),
     "rewards of 1": replace(FIDELITY, win=1.0, step=1.0),
 }
-"""The profiles: ``seed-fidelity`` is the study's program as its descendants have it,
-``thesis-text`` is the study's text; each other one differs from the program in one setting."""
+"""Profiles by name.
+
+``seed-fidelity`` is the study's program as its descendants have it, ``thesis-text`` the study's
+text; each of the others differs from the program in one setting.
+"""
 SHOWN = {"steps of 1/N": "step reward 1/N", "no steps": "no step reward"}
-"""The names of profiles in tables, where they differ from those in results."""
+"""Names of profiles in tables, where they differ from those in results."""

@@ -1,4 +1,4 @@
-"""The rows of the RLGame study."""
+"""Rows of the RLGame study."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _distinct(done: rows.Done, key: str = "distinct", of: str = "games") -> str:
 
 # -- self-play on 8 x 8 ----------------------------------------------------------------------------
 
-# Wins in percent of 5,000, then the figures of ``tables``; White's and Black's line of each set.
+# Wins in percent of 5,000, then the figures of ``tables``; a line each for White and Black.
 _SELF_PLAY: list[tuple[float, ...]] = [
     *((4820, 48.19, 8.72, 8.57, 3.98, 2.29), (180, 142.64, 6.43, 8.43, 1.42, 0.77)),
     *((4780, 60.02, 8.18, 8.48, 2.76, 1.98), (220, 176.88, 5.70, 8.33, 0.84, 0.41)),
@@ -69,8 +69,7 @@ def _self_play_draw(done: rows.Done) -> rows.Drawn:
 
 
 def _shapes(study: Sequence[tuple[float, ...]]) -> list[t.Shape]:
-    """Return the wins and moves of the sets for which the study prints White's and Black's
-    figures."""
+    """Return the wins and moves of the sets for which the study prints both players' figures."""
     pairs = zip(study[::2], study[1::2], strict=True)
     return [(found[0], found[1]) for found in (_phase(white, black) for white, black in pairs)]
 
@@ -78,7 +77,7 @@ def _shapes(study: Sequence[tuple[float, ...]]) -> list[t.Shape]:
 def _sets_draw(
     study: Sequence[tuple[float, ...]], size: int, note: str, done: rows.Done
 ) -> rows.Drawn:
-    """Draw results by set; sets of another size than the study's are not compared."""
+    """Draw results by set; only sets of the study's size are compared."""
     compared: list[rows.Compared] = []
     found = _profiles(done)
     own = done[0][0]["set"]
@@ -193,7 +192,7 @@ def _bug_draw(done: rows.Done) -> rows.Drawn:
 
 # -- Connect Four ----------------------------------------------------------------------------------
 
-# White's wins and moves, Black's, draws.
+# wins and moves of White, of Black, and draws
 _FOUR: list[tuple[float, ...]] = [
     *((3387, 8.42, 1603, 8.33, 10), (3315, 8.03, 1683, 8.25, 2), (3238, 7.82, 1762, 8.28, 0)),
     *((3194, 7.86, 1806, 8.14, 0), (3248, 7.83, 1752, 8.09, 0), (3261, 7.80, 1738, 8.15, 1)),

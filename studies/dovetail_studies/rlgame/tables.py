@@ -1,4 +1,4 @@
-"""The counts of the RLGame study, and its tables beside our figures."""
+"""Counts of the RLGame study, and its tables beside our figures."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from dovetail_studies.rlgame.play import Played
 from dovetail_studies.rows import PERCENT, Compared, Result, interval, signed, within
 
 FIGURES = ("moves of the winner", "White alive", "Black alive", "White in base", "Black in base")
-"""The mean figures of won games in the study's order."""
+"""Mean figures of won games in the study's order."""
 PAWNS = (0.0, 10.0)
-"""The initial number of a player's pawns."""
+"""Range of a player's number of pawns."""
 _COLUMNS = (k.MOVES, k.ALIVE, k.ALIVE + 1, k.INSIDE, k.INSIDE + 1)
 WINNERS = ("White", "Black")
 
 
 def counted(played: Played, sets: int = 1) -> list[Result]:
-    """Return the figures of the study's tables for each of ``parts`` equal parts of the games.
+    """Return the figures of the study's tables for equal parts of the games.
 
     ``wins`` has a list for each winner, ``means`` the means of its won games or None.
     """
@@ -70,12 +70,12 @@ def moves_by_seed(parts: Sequence[Result]) -> list[float]:
 
 
 def cut(parts: Sequence[Result]) -> str:
-    """Return the number of truncated games and of all games, in words."""
+    """Describe the numbers of truncated games and of all games."""
     return f"{sum(part['cut'] for part in parts):,} of {sum(part['games'] for part in parts):,}"
 
 
 def drawn(parts: Sequence[Result]) -> str:
-    """Return the number of drawn games and of all games, in words."""
+    """Describe the numbers of drawn games and of all games."""
     return f"{sum(part['drawn'] for part in parts):,} of {sum(part['games'] for part in parts):,}"
 
 
@@ -96,7 +96,7 @@ def figures(part: Result) -> list[float]:
 
 
 Study = Sequence[Sequence[float]]
-"""The study's ``figures`` of some phases."""
+"""``figures`` of the study in some phases."""
 
 
 def changes(
@@ -115,7 +115,7 @@ def changes(
         study: the study's figures of all phases.
         pair: the two phases.
         by_profile: each seed's counts, with its phases.
-        compared: gets the changes beside the study's.
+        compared: the list to which comparisons with the study are appended.
     """
     before, after = pair
     printed = study[after][number] - study[before][number]
@@ -131,7 +131,7 @@ def changes(
 def _changed(
     apart: Sequence[float], title: str, printed: float | None, compared: list[Compared]
 ) -> str:
-    """Return changes over pairs in words, compared with the study's if it has one."""
+    """Describe changes over pairs, compared with the study's if it has one."""
     known = [each for each in apart if not math.isnan(each)]
     ours = mean(known)
     text = interval(ours)
@@ -183,9 +183,9 @@ def total_lines(
     Args:
         study: White's and Black's wins in percent, and the winner's moves.
         by_profile: each seed's counts.
-        compared: gets White's wins and the moves beside those of each profile.
-        draws: the study's drawn games, in a game that can be drawn; others can be cut short.
-        like: whether a profile does what the study did, so that its figures are compared.
+        compared: the list to which White's wins and the moves of each profile are appended.
+        draws: the study's drawn games, for games with draws; others can be truncated.
+        like: the predicate of profiles that match the study, whose figures are compared.
     """
     rows: list[tuple[str, str, Callable[[list[Result]], Any]]] = [
         ("White wins, % of all games", f"{study[0]:.1f}", lambda parts: won(parts, 0)),
@@ -233,13 +233,13 @@ def shapes(
 ) -> list[list[str]]:
     """Return the change of games from the first fifth of the sets to the rest, pair by pair.
 
-    Levels vary too much by pair: no number of pairs can tell them from the study's only one;
-    a direction that all pairs share can be told.
+    Levels vary too much by pair to be told from the study's single one, whatever the number of
+    pairs; a direction that all pairs share can be.
 
     Args:
-        study: the study's sets; empty where they have another size.
+        study: the study's sets; empty if they have another size.
         by_profile: each seed's counts, with its sets.
-        compared: gets the changes beside the study's.
+        compared: the list to which comparisons with the study are appended.
     """
     lines = []
     for measure, name in enumerate(SHAPES):
@@ -270,8 +270,8 @@ def set_curves(study: Sequence[Shape], size: int, by_profile: dict[str, list[Res
     """Return White's wins and the winner's moves by set.
 
     Args:
-        study: the study's; empty where its sets have another size.
-        size: games of a set.
+        study: the study's sets; empty if they have another size.
+        size: the number of games per set.
         by_profile: each seed's counts, with its sets.
     """
     count = min(len(each["sets"]) for results in by_profile.values() for each in results)

@@ -1,8 +1,8 @@
 """The learner ``td`` in games of RLGame against another ``td`` or a random player, compiled.
 
-A game has two players, each with its own network and traces, in single precision as ``td`` has
-them.  Sizes: ``first`` (2, inputs + 1, units), ``second`` (2, units + 1); a player's own are
-``first[player]``, and the last row leaves the bias.
+Each of the two players has its own network and traces, in single precision as ``td`` has them. The
+first axis is the player: ``first`` has the shape (2, inputs + 1, units), its last row the biases;
+``second`` has the shape (2, units + 1).
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from dovetail_studies.rlgame.kernels import NO_WINNER, best_of, mixed, tried
 
 Array = NDArray[Any]
 LEARNER, RANDOM = 0, 2
-"""The kinds of player."""
+"""Kinds of player."""
 SIGMOID, TANH, RELU = 0, 1, 2
-"""The activation functions of the hidden units."""
+"""Activation functions of the hidden units."""
 
 
 class RLGameShape(NamedTuple):
-    """The settings that stay constant during a game."""
+    """Settings that stay constant during a game."""
 
     steps: Array
     exits: Array
     slots: Array
-    """The index of each player and square among the flags that the player sees."""
+    """Index of each player and square among the flags that the player sees."""
     ordered: bool
     bases: bool
 
 
 class TDRule(NamedTuple):
-    """The settings of the learner; see ``TDParameters``."""
+    """Settings of the learner; see ``TDParameters``."""
 
     rate_first: float
     rate_second: float
     decay_episodes: float
     gamma: float
     decay: float
-    """The decay of the traces per move."""
+    """Decay of the traces per move."""
     epsilon: float
     replacing: bool
     activation: int
@@ -53,7 +53,7 @@ class TDRule(NamedTuple):
     averaging: int
     win: float
     pawn: float
-    """The reward of a quiet move, times the lead in pawns over the initial pawns."""
+    """Reward of a quiet move, times the lead in pawns divided by the initial pawns."""
     told: bool
     """True if the loser learns of its loss."""
     ahead: bool
@@ -61,22 +61,25 @@ class TDRule(NamedTuple):
 
 
 class TDNets(NamedTuple):
-    """The networks, averages and traces of two players."""
+    """Networks, averages and traces of two players."""
 
     first: Array
     second: Array
     first_mean: Array
     second_mean: Array
-    """The weights averaged over games."""
+    """Weights averaged over games."""
     first_trace: Array
     second_trace: Array
     episodes: Array
-    """The number of games learned from, int64, shape (1,)."""
+    """Number of games learned from, int64, shape (1,)."""
 
 
 @njit(cache=True, nogil=True)
 def _value(row: Array, first: Array, second: Array, hidden: Array, rule: TDRule) -> Any:
-    """Return the value of a position, in single precision, and write the hidden units' outputs."""
+    """Return the value of a position, and write the outputs of the hidden units.
+
+    The arithmetic is in single precision.
+    """
     inputs, units = first.shape[0] - 1, first.shape[1]
     hidden[:] = first[inputs]
     for place in range(inputs):
@@ -99,17 +102,16 @@ def _value(row: Array, first: Array, second: Array, hidden: Array, rule: TDRule)
 def _learn(
     player: int, row: Array, kept: float, target: float, nets: TDNets, rule: TDRule, hidden: Array
 ) -> bool:
-    """Move the value of a position towards a target, and those of earlier positions along the
-    traces.
+    """Move a position's value towards a target, and those of earlier positions along the traces.
 
     Args:
         player: the player that learns.
         row: the position.
         kept: the factor of the traces before the position joins them.
         target: the target of its value.
-        nets: changed.
+        nets: the players' networks; modified.
         rule: the learning rule.
-        hidden: room, shape (units,).
+        hidden: scratch, shape (units,).
 
     Returns:
         False if the learner has diverged.
@@ -188,9 +190,9 @@ def rlgame(
     Args:
         games: the number of games.
         kinds: the kinds of the two players.
-        learns: whether learners learn and explore.
+        learns: true if learners learn and explore.
         pawns_each: pawns of a player at the start.
-        cap: moves of both players after which a game is truncated.
+        cap: maximum moves of both players, after which a game is truncated.
         board: geometry.
         nets: the players' networks; modified if they learn.
         rule: the learning rule.
@@ -280,7 +282,7 @@ def rlgame(
                 encode(pawns, cells, board.slots[player], player, rows[0])
                 value = _value(rows[0], first[player], second[player], hidden, rule)
                 target += rule.gamma * value
-            elif player == mover:  # who did not move last, and hears of the end now
+            elif player == mover:  # the other player now learns of the end
                 target += rule.win if winner == player else -rule.win
             if not _learn(player, before[player], kept[player], target, nets, rule, hidden):
                 return False

@@ -1,4 +1,4 @@
-"""The pieces of work of the RLGame study's rows."""
+"""Pieces of work of the RLGame study's rows."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ BOTH = ("seed-fidelity", "thesis-text")
 
 
 def minimax_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
-    """Return the pieces of work of the two profiles, and of the others only the first phase."""
+    """Return all pieces of work of the two profiles, and the first phase of the others."""
     others = [name for name in PROFILES if name not in BOTH]
     first = {**values, "set": 0, "sets": 0, "control": 0}
     return every(values, seeds, profile=BOTH) + every(first, seeds, profile=others)
 
 
 def self_play(unit: Unit) -> Result:
-    """Two new learners on 8 x 8, in sets."""
+    """Play two new learners against each other on 8 x 8, in sets."""
     played = LearningPair("rlgame-8", unit["seed"]).play(
         unit["set"] * unit["sets"], PROFILES[unit["profile"]]
     )
@@ -42,8 +42,10 @@ def self_play(unit: Unit) -> Result:
 
 
 def minimax(unit: Unit) -> Result:
-    """6 x 6: two new learners; from there White by minimax, in sets; and as a control, learners
-    still."""
+    """Play two new learners against each other on 6 x 6, then White by minimax, in sets.
+
+    As a control, the learners also continue without minimax.
+    """
     profile = PROFILES[unit["profile"]]
     pair = LearningPair("rlgame-6", unit["seed"])
     played = [pair.play(unit["first"], profile)]
@@ -64,8 +66,10 @@ def minimax(unit: Unit) -> Result:
 
 
 def minimax_bug(unit: Unit) -> Result:
-    """6 x 6: White by minimax against a new learner, with the error of version 1.3 and without
-    it."""
+    """Play White by minimax against a new learner on 6 x 6.
+
+    The games are played with the error of version 1.3 and without it.
+    """
     profile = replace(PROFILES[unit["profile"]], even=False)
     found = {}
     games = []
@@ -79,7 +83,7 @@ def minimax_bug(unit: Unit) -> Result:
 
 
 def connect_four(unit: Unit) -> Result:
-    """Connect Four: two new learners, or White by minimax of depth 3, in sets."""
+    """Play two new learners, or White by minimax of depth 3, in Connect Four, in sets."""
     played = LearningPair("connect-four", unit["seed"]).play(
         unit["set"] * unit["sets"], PROFILES[unit["profile"]], minimax=unit["minimax"]
     )
@@ -121,7 +125,7 @@ def alpha(unit: Unit) -> Result:
 
 
 def old_and_new(unit: Unit) -> Result:
-    """The three checks of the study's section on its old and its new program."""
+    """Do the three checks of the study's section on its old and its new program."""
     profile = PROFILES[unit["profile"]]
     greedy = replace(profile, epsilon=0.0)
     long = LearningPair("rlgame-8", unit["seed"])
@@ -148,8 +152,10 @@ def old_and_new(unit: Unit) -> Result:
 
 
 def pilot(unit: Unit) -> Result:
-    """Play Connect Four with two agents through the broker, counting for each what RL-Glue could
-    not tell apart."""
+    """Play Connect Four between two agents through the broker.
+
+    Separate counts are kept for each agent, which RL-Glue could not tell apart.
+    """
     steps, returns, wins = [0, 0], [0.0, 0.0], [0, 0]
     unequal, digests = 0, set()
     with InProcess([ConnectFour], [RLGameTD]) as experiment:

@@ -1,11 +1,11 @@
 """The feature network on Tetris boards, compiled for columns of bits and all placements at once.
 
 Its results equal those of the reference in the tests. A word holds a column of a board, and the
-words of all placements of a piece lie side by side, column after column, so that each loop does the
-same to hundreds of words without a branch and is compiled to vector instructions. A filter's sum is
+words of all placements of a piece lie side by side, column after column, so that each loop applies
+one branchless operation to hundreds of words and compiles to vector instructions. A filter's sum is
 computed bit by bit: counters have one word per binary digit. An entry of -1 adds the complement and
-raises the threshold by 1. A filter whose threshold no sum can reach, or any does, is not applied:
-in a search for genes, half of them.
+raises the threshold by 1. A filter whose threshold is unreachable, or always reached, is skipped;
+in a search for genes that is half of them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from dovetail_games.bits import popcount
 Array = NDArray[Any]
 
 DIGITS = 6
-"""The binary digits of the counters: sums up to 63; no filter has more than 40 entries."""
+"""Binary digits of the counters: sums up to 63; no filter has more than 40 entries."""
 LEFT, UP, RIGHT, DOWN = 1, 2, 3, 4
-"""The directions of loops in ``Network.tables``."""
+"""Directions of loops in ``Network.tables``."""
 
 
 # -- squares ---------------------------------------------------------------------------------------
@@ -50,8 +50,10 @@ def _masks(entries: Array, mirror: int, row: int, column: int) -> tuple[int, int
 def _three(
     word: int, turn_a: int, use_a: int, turn_b: int, use_b: int, turn_c: int, use_c: int
 ) -> tuple[int, int]:
-    """Return the digits of the sum over a filter's column, from the top; bit 1 is the lowest
-    row."""
+    """Return the digits of the sum over a filter's column, from the top.
+
+    Bit 1 is the lowest row.
+    """
     above, here, below = (
         (word >> 2 ^ turn_a) & use_a,
         (word >> 1 ^ turn_b) & use_b,
@@ -75,7 +77,7 @@ def _fired(
     """Write the cells of a column at which a square filter fires.
 
     Args:
-        left, here, right: the columns, and those beside each; bit 1 is the lowest row.
+        left, here, right: the columns and their neighbours; bit 1 is the lowest row.
         entries: the entries of the filter, row by row from the top.
         mirror: 0, or the flip of ``Network.tables``.
         edge: the bits below and above the board.
@@ -103,7 +105,7 @@ def _fired(
         two, four = _add(two, twos, last)
         twos, carry = two ^ carry, two & carry
         fours, eights = four ^ carry, four & carry
-        # At least: greater at some digit and equal at all higher ones, or equal at all.
+        # At least: greater at some digit and equal at all higher ones, or equal everywhere.
         above, equal = eights & ~least_8, ~(eights ^ least_8)
         above, equal = above | (equal & fours & ~least_4), equal & ~(fours ^ least_4)
         above, equal = above | (equal & twos & ~least_2), equal & ~(twos ^ least_2)
@@ -121,7 +123,7 @@ def _total(words: Array, count: int, sums: Array) -> None:
 
 @borrowing
 def _aside(alive: Array, run: Array, count: int, step: int) -> None:
-    """Move to the next column on the left (-1) or right, ending where a run ends."""
+    """Move to the next column on the left (-1) or right, where runs may end."""
     width = alive.shape[0] // count
     for number in range(width):
         to = number if step < 0 else width - 1 - number
@@ -150,10 +152,10 @@ def _walk(
 
     Args:
         board: columns; bit 1 is the lowest row.
-        alive: the cells that fire; bit 0 is the lowest row. Lost.
+        alive: the cells that fire; bit 0 is the lowest row. Overwritten.
         run: scratch of the same shape.
-        count: placements.
-        loop, counted: the direction, and the value whose run counts.
+        count: the number of placements.
+        loop, counted: the direction, and the value of the cells that count.
         full: the bits of a column; bit 0 is the lowest row.
         sums: the sums of each placement.
     """
@@ -281,7 +283,7 @@ def _columns(
 
 @njit(cache=True, nogil=True)
 def _middle(fired: int, bias: float) -> float:
-    """Return (least + most) / 2 of the firing coordinates, which are numbers of bits."""
+    """Return (least + most) / 2 of the firing coordinates, given as bit numbers."""
     gate = 1 if popcount(fired) + bias > 0 else 0
     if fired == 0:
         return 999 * gate / 2
@@ -307,7 +309,7 @@ def _values(
 
     Args:
         boards: the boards of ``columns.drop_all``, without cells above the board.
-        count: placements.
+        count: the number of placements.
         height: the height of the board.
         width: the width of the board.
         numbers, filters, reals: ``Network.tables``.
@@ -356,7 +358,7 @@ def _valued(
         piece: its number.
         height: the height of the board.
         numbers, filters, reals: ``Network.tables``.
-        words: the words of ``room``; the boards of ``drop_all`` are the first of them.
+        words: the words of ``room``, which begin with the boards of ``drop_all``.
         ends: the ends of ``drop_all``.
         out: float64, shape (placements or more,).
     """

@@ -94,7 +94,7 @@ def _run(
 
 
 class _Generation(msgspec.Struct, forbid_unknown_fields=True):
-    """The results that a search received for a generation, and the fields of its ``Progress``."""
+    """Results of a search's generation, and the fields of its ``Progress``."""
 
     worth: list[float]
     vector: list[float]
@@ -112,10 +112,10 @@ class _Checkpoint(
 
 
 def _resumed(found: RememberedSearch, path: Path) -> list[train.Generation]:
-    """Restore a search to its state at a checkpoint; return the results up to there.
+    """Restore a search to its state at a checkpoint; return the results until then.
 
     Raises:
-        DovetailError: the file is not a checkpoint, or it is one of another search.
+        DovetailError: the file is not a checkpoint, or belongs to another search.
     """
     try:
         kept = msgspec.msgpack.decode(path.read_bytes(), type=_Checkpoint).generations
@@ -157,7 +157,7 @@ def _run_search(
     keep: str = "last",
     what: str = "rows",
 ) -> None:
-    """Search, from the checkpoint if there is one."""
+    """Run a search, from the checkpoint if there is one."""
     history: list[train.Generation] = []
     told = RememberedSearch(found)
     if checkpoint is not None and checkpoint.exists():
@@ -458,7 +458,7 @@ def measure(
     found = mean(results[:, 0].tolist())
     cut = count - int(results[:, 2].sum())
     low, middle, high = np.percentile(results[:, 0], [0, 50, 100])
-    # The mean of cut games is a lower bound, and an interval around it says nothing of whole games.
+    # The mean of truncated games is a lower bound; its interval does not apply to whole games.
     between = "" if cut or not found.known else f" ({found.low:.1f}..{found.high:.1f})"
     typer.echo(
         f"{who}, {what}, {count} games: {'at least ' if cut else ''}{found.value:.1f} {unit} a game"
@@ -471,7 +471,7 @@ def measure(
 
 
 def _whole(results: games.Array, unit: str) -> str:
-    """Return the estimated means of whole games where some were truncated."""
+    """Describe the estimated means of whole games where some were truncated."""
     values = [float(max(1, each)) for each in results[:, 0]]
     found = censored(values, [not each for each in results[:, 2]], max(values)).mean
     if found is None:

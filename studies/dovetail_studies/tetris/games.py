@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class TetrisGame:
-    """The board, the pieces and the limit of a game."""
+    """Board, pieces and limit of a game."""
 
     height: int = 20
     width: int = 10
@@ -31,10 +31,10 @@ class TetrisGame:
     """Maximum pieces before a game is truncated; 0 for no limit."""
 
     def numbers(self) -> Array:
-        """Return the numbers of the pieces in play: int64.
+        """The numbers of the pieces in play: int64.
 
         Raises:
-            DovetailError: there are none, or one is not a piece.
+            DovetailError: there are no pieces, or one is unknown.
         """
         if not self.pieces or set(self.pieces) - set(PIECES):
             raise DovetailError(f"pieces are of {PIECES}, not {self.pieces!r}")
@@ -54,7 +54,7 @@ class LinearPlayer:
 
     weights: Weights
     avoid: bool = True
-    """True to value a placement that ends the game at minus infinity."""
+    """True to assign minus infinity to a placement that ends the game."""
     _array: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -83,8 +83,10 @@ class Networked:
 
     network: UnitNetwork
     avoid: bool = False
-    """True to value a placement that ends the game at minus infinity, which the agent, knowing no
-    game, does not do."""
+    """True to assign minus infinity to a placement that ends the game.
+
+    The agent, which is not specific to a game, does not do so.
+    """
     _tables: tuple[Array, Array, Array] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -110,12 +112,11 @@ def play(players: Sequence[Player], game: TetrisGame, seeds: Array, workers: int
     Args:
         players: the players.
         game: the game.
-        seeds: uint64, one a game.
-        workers: the number of threads, which does not change the results.
+        seeds: uint64, one per game.
+        workers: the number of threads, which does not affect the results.
 
     Returns:
-        rows cleared, pieces placed, and 1 if the game came to its end; int64, shape (players,
-        games, 3).
+        rows cleared, pieces placed, and 1 if the game ended; int64, shape (players, games, 3).
     """
     jobs = [(player, seed) for player in players for seed in seeds]
     if workers > 1:
@@ -127,5 +128,5 @@ def play(players: Sequence[Player], game: TetrisGame, seeds: Array, workers: int
 
 
 def sequences_of(count: int) -> str:
-    """Return the number of distinct games in words; equal players play a sequence alike."""
+    """Return the number of distinct games, in words; equal players play a sequence alike."""
     return f"not counted; {count:,} sequences of pieces, which the players share"

@@ -1,5 +1,4 @@
-"""The genome searches of the Tetris study: CMA-ES over all genes of six units, with and without
-their loops."""
+"""Genome searches of the Tetris study: CMA-ES over all genes of six units, and without loops."""
 
 from __future__ import annotations
 
@@ -24,9 +23,9 @@ from dovetail_studies.tetris.searches import CMAES
 BOARD = (20, 10)
 UNITS = 6
 LOOP = 26
-"""The gene that switches a unit's loop (the study, 4.3); below a half it is off."""
+"""Gene that switches a unit's loop (the study, 4.3); below one half it is off."""
 HALF = "half"
-"""A start from genes of 0.5 instead of the solution set by hand."""
+"""Start from genes of 0.5 in place of the hand-set solution."""
 
 SEARCHES: dict[str, dict[str, Any]] = {
     "0": {"sigma": 0.05, "elitist": True, "start": HALF},
@@ -46,18 +45,20 @@ FROM_HAND = (
 
 
 class GenomeSearch(msgspec.Struct, frozen=True):
-    """The record of a search in its genome's file, beside the genes."""
+    """Record of a search in its genome's file, beside the genes."""
 
     best: float
-    """The rows of the best candidate found, which the genome is: the mean of its generation's
-    games."""
+    """Rows of the best candidate found, which is the genome.
+
+    They are the mean of its generation's games.
+    """
     curve: list[tuple[float, float]]
-    """The rows of each generation's best candidate, and the mean of all."""
+    """Rows of each generation's best candidate, and the mean of all."""
     games: int
 
 
 def _silenced(vectors: Any, loops: bool) -> Any:
-    """Return genes within their limits, with all units' loops off unless ``loops``."""
+    """Return genes clipped to their limits, with all units' loops off unless ``loops``."""
     own = np.array(vectors).clip(0, 1)
     if not loops:
         own.reshape(-1, genes(*BOARD))[:, LOOP] = 0.0
@@ -115,7 +116,7 @@ def _learn(name: str, unit: rows.Unit, pieces: str = PIECES) -> bytes:
 
 
 def _learned(unit: rows.Unit, pieces: str = PIECES) -> tuple[Any, GenomeSearch]:
-    """Return the genes of a search and its record, from the kept states where these are in use."""
+    """Return the genes of a search and its record, from the kept states if in use."""
     name = f"{'loops' if unit['loops'] else 'no-loops'}-{unit['seed']}"
     return learned(name, partial(_learn, name, unit, pieces), _read)
 
@@ -310,7 +311,7 @@ STUDY_BEST: dict[str, tuple[float, str]] = {
         "Why the best has a third of the study's rows, and with loops on twice, is not known. ",
     ),
 }
-"""The study's best by run: rows, 0 for no useful result, and a note."""
+"""Study's best by run: rows, 0 for no useful result, and a note."""
 CODE: Mapping[str, rows.Code] = {
     "run-0": (partial(_units, "0"), _sz, _sz_draw),
     **{

@@ -1,4 +1,4 @@
-"""The rows of the Tetris study."""
+"""Rows of the Tetris study."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ UNITS = (
     "holes",
     "wells",
 )
-"""The hand-made solution's units in order; a weight of 0 switches one off."""
+"""Units of the hand-made solution in order; a weight of 0 switches one off."""
 LOOPS = "loops"
-"""The entry that switches off the runs counted by units, with all units on."""
+"""Entry that switches off the runs counted by units, with all units on."""
 
 
 def _without(network: UnitNetwork, off: Sequence[str]) -> UnitNetwork:
@@ -72,8 +72,10 @@ OFF: tuple[tuple[str, ...], ...] = (
 
 
 def rows_of(player: games.Player, game: games.TetrisGame, unit: Unit) -> Result:
-    """Play a unit's games, none of which is a training game; return rows, and true where a game
-    ended."""
+    """Play a unit's games, none of which is a training game.
+
+    The result is the rows of each game, and true where the game ended.
+    """
     found = games.play([player], game, games.seeds(1_000_000 + unit["seed"], 0, unit["games"]))[0]
     return {"rows": found[:, 0].tolist(), "ended": found[:, 2].tolist()}
 
@@ -90,10 +92,11 @@ def _fitted(results: Sequence[Result]) -> tuple[list[float], Censored]:
 
 
 def uncut(results: Sequence[Result]) -> tuple[Estimate, int, int]:
-    """Return the mean without truncation, the number of games, and how many were truncated.
+    """Return the mean without truncation, and the numbers of games and of truncated games.
 
-    By maximum likelihood of an exponential law; where that does not fit, the mean of the games,
-    with Student's interval over them if none was cut and without one otherwise.
+    The estimate is the maximum likelihood of an exponential law. Where that does not fit, it is the
+    mean of the games, with Student's interval over them if none was truncated and without one
+    otherwise.
     """
     rows, found = _fitted(results)
     if found.mean is not None:
@@ -103,8 +106,10 @@ def uncut(results: Sequence[Result]) -> tuple[Estimate, int, int]:
 
 
 def whole_games(mean: Estimate) -> str:
-    """Return the mean of games without truncation in words; if all were truncated, only a lower
-    bound."""
+    """Describe the mean of games without truncation.
+
+    If all were truncated, only a lower bound is known.
+    """
     return f"at least {mean.low:,.0f}" if math.isinf(mean.value) else interval(mean, 0)
 
 
@@ -114,8 +119,10 @@ def unfitted(results: Sequence[Result]) -> bool:
 
 
 def law(names: Sequence[str]) -> str:
-    """Return a note on the estimation of means; ``names`` has the lines that the law does not
-    fit."""
+    """Return a note on the estimation of means.
+
+    ``names`` has the lines that the law does not fit.
+    """
     text = (
         "A mean is the rows of all games divided by the number that ended, as fits games "
         "that end at a constant rate, whether or not some are cut."

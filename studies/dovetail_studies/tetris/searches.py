@@ -1,12 +1,12 @@
-"""Searches for vectors that do well in noisy trials: cross-entropy and CMA-ES. Pure: ask, try,
-tell.
+"""Searches for vectors that do well in noisy trials: cross-entropy and CMA-ES.
 
-A search is determined by its settings and the results it received, so a checkpoint stores only
-these (``RememberedSearch``).
+Searches do no I/O: the caller asks for vectors, tries them and tells their worth. A search is
+determined by its settings and these results, so a checkpoint stores nothing else
+(``RememberedSearch``).
 
-The cross-entropy method with noise is that of Szita and Lorincz (2006), as Thiery and Scherrer
-(2009) use it; CMA-ES (Hansen 2016) is the package ``cma``'s, which the extra ``dovetail[cma]``
-installs.
+The cross-entropy method with noise is that of Szita and Lorincz (2006), as used by Thiery and
+Scherrer (2009). CMA-ES (Hansen 2016) comes from the package ``cma``, which the extra
+``dovetail[cma]`` installs.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Search(Protocol):
 def noise(kind: Noise, generation: int, size: float) -> float:
     """Return the variance added after a generation, counted from 0.
 
-    Szita and Lorincz' constant noise is 4 and their decreasing one max(5 - t / 10, 0); here
-    ``size`` takes the place of 4 or 5, and the decreasing one also ends after 50 generations.
+    The constant noise of Szita and Lorincz is 4, their decreasing noise max(5 - t / 10, 0). Here
+    ``size`` replaces the 4 or 5, and the decreasing noise also ends after 50 generations.
 
     >>> noise("decreasing", 0, 5.0), noise("decreasing", 30, 5.0), noise("decreasing", 70, 5.0)
     (5.0, 2.0, 0.0)
@@ -58,15 +58,15 @@ class CrossEntropy:
     """Cross-entropy: independent normal distributions that move to the best of their samples."""
 
     mean: Array
-    """The means, float64, shape (dimensions,)."""
+    """Means, float64, shape (dimensions,)."""
     variance: Array
-    """The variances, float64, shape (dimensions,)."""
+    """Variances, float64, shape (dimensions,)."""
     population: int
     elite: float
-    """The share of the population to which the distribution moves."""
+    """Share of the population to which the distribution moves."""
     rng: np.random.Generator
     noise: Callable[[int], float] | None = None
-    """The variance added after each generation."""
+    """Variance added after each generation."""
     generation: int = 0
 
     def ask(self) -> Array:
@@ -76,7 +76,7 @@ class CrossEntropy:
         return self._asked
 
     def tell(self, worth: Array) -> None:
-        """Move to the mean and variance of the best; among equals, those asked first."""
+        """Move to the mean and variance of the best; of equal vectors, the first asked wins."""
         count = max(1, round(self.elite * self.population))
         best = self._asked[np.argsort(-worth, kind="stable")[:count]]
         self.mean = best.mean(0)
@@ -86,13 +86,12 @@ class CrossEntropy:
 
 
 class RememberedSearch:
-    """A search that remembers its results, so that an equal search can be restored to the same
-    state."""
+    """A search that records its results, so that an equal search can be restored to its state."""
 
     def __init__(self, search: Search) -> None:
         self.search = search
         self.worths: list[list[float]] = []
-        """The worths of each generation's vectors in the order of ``ask``."""
+        """Worths of each generation's vectors in the order of ``ask``."""
 
     @property
     def mean(self) -> Array:
@@ -104,7 +103,7 @@ class RememberedSearch:
         return self.search.ask()
 
     def tell(self, worth: Array) -> None:
-        """Pass on the vectors' worths and remember them."""
+        """Pass on the vectors' worths and record them."""
         self.search.tell(worth)
         self.worths.append(np.asarray(worth, np.float64).tolist())
 
@@ -112,7 +111,7 @@ class RememberedSearch:
         """Replay recorded generations without trying any vector.
 
         Raises:
-            DovetailError: a generation has another number of vectors than this search asks for.
+            DovetailError: a generation does not have as many vectors as this search asks for.
         """
         for worth in worths:
             asked = len(self.ask())
@@ -132,8 +131,7 @@ class _Normal:
 
 
 class CMAES:
-    """CMA-ES; a vector is ``start + sigma * scales * z``, where the distribution of z is
-    learned."""
+    """CMA-ES over z, whose distribution is learned; a vector is ``start + sigma * scales * z``."""
 
     def __init__(
         self,
@@ -147,17 +145,17 @@ class CMAES:
         diagonal: bool = False,
         elitist: bool = False,
     ) -> None:
-        """Start a search.
+        """Create a search.
 
         Args:
-            start: float64, shape (dimensions,).
-            sigma: the first standard deviation of each coordinate, times its scale.
-            population: vectors a generation.
+            start: the initial mean; float64, shape (dimensions,).
+            sigma: the initial standard deviation of each coordinate, divided by its scale.
+            population: the number of vectors per generation.
             seed: the seed of the draws.
             scales: float64, shape (dimensions,); all 1 if None.
             bounds: the bounds of every coordinate.
-            diagonal: coordinates are drawn independently, which is faster with many.
-            elitist: the best vector so far stays among the parents.
+            diagonal: true to draw coordinates independently, which is faster with many.
+            elitist: true to keep the best vector so far among the parents.
 
         Raises:
             DovetailError: the package ``cma`` is missing.
@@ -170,7 +168,7 @@ class CMAES:
             ) from None
         options: dict[str, Any] = {
             "popsize": population,
-            # A generator of the search's own: cma draws from numpy's global one otherwise.
+            # a private generator, since cma's default is numpy's global one
             "seed": np.nan,
             "randn": _Normal(seed),
             "verbose": -9,
@@ -178,7 +176,7 @@ class CMAES:
             "CMA_elitist": elitist,
             "CMA_stds": None if scales is None else np.asarray(scales),
             "bounds": [None, None] if bounds is None else list(bounds),
-            # Trials are noisy and often equal: only the number of generations ends a search.
+            # Trials are noisy and often equal, so only the number of generations ends a search.
             "tolfun": 0,
             "tolfunhist": 0,
             "tolflatfitness": 1_000_000,
@@ -200,6 +198,6 @@ class CMAES:
     def tell(self, worth: Array) -> None:
         """Adapt the distribution."""
         with warnings.catch_warnings():
-            # An elite that the mean has left is far away in sigmas; cma bounds what that does.
+            # An elite that the mean has left is many sigmas away; cma bounds the effect.
             warnings.filterwarnings("ignore", "elements of z2", UserWarning)
             self._search.tell(self._asked, (-np.asarray(worth, np.float64)).tolist())

@@ -1,4 +1,4 @@
-"""Compiled games of 2048 with a feature network, by the same network and search as for Tetris."""
+"""Compiled games of 2048 with a feature network, by the network and search of Tetris."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def play(
 
     Args:
         rows, columns: the size of the board.
-        most: moves after which the game is cut short; 0 for never.
+        most: maximum moves, after which the game is truncated; 0 for no limit.
         seed: the seed of the tiles that appear.
         numbers, filters, reals: ``UnitNetwork.tables`` for three planes: the change, and twice the
             board after.
 
     Returns:
-        the score, the moves, and whether the game came to its end.
+        the score, the moves, and true if the game ended.
     """
     tiles = np.zeros(rows * columns, np.int64)
     state = np.zeros(1, np.uint64)
@@ -82,7 +82,7 @@ class Sliding:
         object.__setattr__(self, "_tables", self.network.tables())
 
     def play(self, game: Any, seed: np.uint64) -> tuple[int, int, bool]:
-        """Play one game; of ``game`` only ``most`` is used, and the board is the network's."""
+        """Play one game; of ``game`` only ``most`` is used, since the network has its own board."""
         own = self.network
         found: tuple[int, int, bool] = play(own.rows, own.columns, game.most, seed, *self._tables)
         return found

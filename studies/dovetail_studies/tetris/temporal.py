@@ -1,9 +1,9 @@
-"""Learn a linear value of Tetris afterstates by TD(lambda) or least squares, compiled.
+"""Learning of a linear value of Tetris afterstates by TD(lambda) or least squares, compiled.
 
-V(s) is the discounted number of rows that will be cleared from the board s after a placement. The
-player takes the placement with the largest rows cleared + discount * V. The reward between two
-afterstates is the number of rows that the placement between them cleared; after the last afterstate
-the value is 0. A truncated game has no last afterstate.
+V(s) is the discounted number of rows cleared from the board s after a placement. The player takes
+the placement with the largest rows cleared + discount * V. The reward between two afterstates is
+the number of rows that the placement between them cleared; after the last afterstate the value is
+0. A truncated game has no last afterstate.
 
 LSTD(lambda) is Boyan's (2002): A = sum z_t (phi_t - discount * phi_t+1)', b = sum z_t r_t+1, the
 weights A^-1 b, z_t = lambda * discount * z_t-1 + phi_t. Repeated with games played by the new
@@ -43,20 +43,22 @@ def game(
     matrix: Array,
     vector: Array,
 ) -> tuple[int, int, bool]:
-    """Play one game and learn by TD(lambda) with accumulating traces after each placement, or add
-    what least squares need to know of it.
+    """Play one game and learn from it.
+
+    TD(lambda) with accumulating traces learns after each placement; least squares accumulate A and
+    b.
 
     Args:
-        height, width, pieces, most, seed, kind, avoid: as ``kernels.play``.
-        weights: the weights of the value that chooses the moves; float64, changed by TD.
+        height, width, pieces, most, seed, kind, avoid: see ``kernels.play``.
+        weights: the weights of the value that selects the moves; float64, modified by TD.
         trace: lambda.
-        discount: the discount of the rows to come.
+        discount: the discount of future rows.
         rates: the step size of each weight; empty for least squares.
-        matrix: A; float64, shape (features, features), changed by least squares.
-        vector: b; float64, shape (features,), changed by least squares.
+        matrix: A; float64, shape (features, features), modified by least squares.
+        vector: b; float64, shape (features,), modified by least squares.
 
     Returns:
-        as ``kernels.play``.
+        see ``kernels.play``.
     """
     features = weights.shape[0]
     columns = np.zeros(width, np.int64)
@@ -101,11 +103,12 @@ def game(
 
 
 def solve(matrix: Array, vector: Array, ridge: float) -> Array:
-    """Return the least-squares weights (A + ridge * I)^-1 b, or the shortest solution if A is
-    singular.
+    """Return the least-squares weights (A + ridge * I)^-1 b.
+
+    If the matrix is singular, the solution is the shortest one.
 
     Raises:
-        DovetailError: no finite weights come out.
+        DovetailError: the weights are not finite.
     """
     found: Array = np.linalg.lstsq(matrix + ridge * np.eye(len(vector)), vector, rcond=None)[0]
     if not np.isfinite(found).all():

@@ -1,7 +1,6 @@
 """Training of Tetris players: searches for weights and genomes, and values learned from games.
 
-Each generator yields its current result after every generation, so that the caller can show and
-save it.
+Each generator yields its current result after every generation, for the caller to show and save.
 """
 
 from __future__ import annotations
@@ -23,30 +22,32 @@ from dovetail_studies.tetris.sliding import Sliding
 Array = NDArray[Any]
 Vary = Literal["weights", "genome"]
 NOTHING: Array = np.empty(0)
-"""The empty array that stands for least squares' step sizes and for TD's vector."""
+"""Empty array for the step sizes of least squares and the vector of TD."""
 LARGEST = 1e9
-"""The absolute value of a weight beyond which learning has diverged."""
+"""Absolute value of a weight beyond which learning has diverged."""
 TEST = 1 << 20
-"""The first number of generations whose games test the learned vector."""
+"""First number of the generations whose games test the learned vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """The results of one generation."""
+    """Results of one generation."""
 
     generation: int
-    """The generation's number, from 1."""
+    """Number of the generation, from 1."""
     vector: Array
-    """The vector learned so far."""
+    """Vector learned so far."""
     lines: float
-    """The mean rows per game of that vector; in 2048, its mean score."""
+    """Mean rows per game of that vector; in 2048, its mean score."""
     best: float
-    """The mean rows per game of the generation's best candidate; for least squares and TD, the same
-    as ``lines``."""
+    """Mean rows per game of the generation's best candidate.
+
+    For least squares and TD it equals ``lines``.
+    """
     average: float
-    """The mean over all candidates."""
+    """Mean over all candidates."""
     pieces: int
-    """The pieces placed in this generation."""
+    """Number of pieces placed in this generation."""
 
     def text(self, what: str = "rows") -> str:
         """Return a line of progress.
@@ -61,22 +62,26 @@ class Generation:
         )
 
     def record(self) -> list[float]:
-        """Return a record for a file: rows of the vector, of the average and of the best
-        candidate."""
+        """Return a record for a file.
+
+        It has the rows of the vector, the mean of the candidates, and the best candidate.
+        """
         return [round(self.lines, 2), round(self.average, 2), round(self.best, 2)]
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """The trials of candidates: all of a generation play the same games, each generation different
-    ones."""
+    """Trials of candidates.
+
+    All candidates of a generation play the same games; each generation plays different ones.
+    """
 
     game: games.TetrisGame
     seed: int
     each: int
-    """The number of games of each candidate."""
+    """Number of games of each candidate."""
     final: int
-    """The number of games that test the learned vector after each generation."""
+    """Number of games that test the learned vector after each generation."""
     workers: int = 1
 
 
@@ -91,10 +96,11 @@ def search(
 
     Args:
         found: the search.
-        player: returns the player of a vector.
-        trials: games, and their seed.
+        player: the function that returns a vector's player.
+        trials: the games and their seed.
         generations: the number of generations.
-        first: the generations that the search has seen; the others are the same as without a break.
+        first: the number of generations done before an interruption, which does not affect the
+            others.
     """
     for generation in range(first, generations):
         asked = found.ask()
@@ -132,11 +138,12 @@ def linear(features: Features, avoid: bool = True) -> Callable[[Array], games.Pl
 
 
 def resized(network: UnitNetwork, rows: int) -> UnitNetwork:
-    """Return the network for a board of another height: columns of filters gain or lose entries at
-    the top.
+    """Return the network for a board of another height.
+
+    Columns of filters gain or lose entries at the top.
 
     Raises:
-        DovetailError: an entry that would be lost is not 0.
+        DovetailError: an entry to be lost is not 0.
     """
 
     def filters(unit: Unit) -> tuple[int, ...]:
@@ -159,8 +166,10 @@ def start_of(network: UnitNetwork, vary: Vary) -> Array:
 
 
 def network_of(vector: Array, network: UnitNetwork, vary: Vary) -> UnitNetwork:
-    """Return the network of a vector, with another network's board and, if only weights vary, its
-    units."""
+    """Return the network of a vector.
+
+    The board is that of ``network``, and so are the units if only weights vary.
+    """
     if vary == "weights":
         units = zip(network.units, vector.clip(-20, 20).tolist(), strict=True)
         return replace(network, units=tuple(replace(unit, weight=weight) for unit, weight in units))
@@ -180,8 +189,8 @@ def sliding(network: UnitNetwork) -> Callable[[Array], games.Player]:
 def gentle(units: int, rows: int, columns: int) -> Array:
     """Return scales for genes under which a network survives its first generation (the study, 7.1).
 
-    Biases and weights, which the genes stretch forty times, get a tenth of the standard deviation,
-    and the genes of choices a half.
+    Biases and weights, which the genes stretch forty times, get a tenth of the standard deviation;
+    the genes of choices get one half.
     """
     each = genes(rows, columns)
     out = np.full((units, each), 0.5)
@@ -194,10 +203,10 @@ def gentle(units: int, rows: int, columns: int) -> Array:
 
 
 def first_weights(features: Features, width: int) -> Array:
-    """Return an initial value that keeps the wall low and without holes: -1 per row of height, -10
-    per hole.
+    """Return an initial value that keeps the wall low and without holes.
 
-    With weights of 0 a game ends before a row is cleared, and nothing is learned.
+    It is -1 per row of height and -10 per hole. With weights of 0 a game ends before a row is
+    cleared, so nothing is learned.
     """
     out = np.zeros(size(features, width))
     if features == "bertsekas":
@@ -211,7 +220,7 @@ def first_weights(features: Features, width: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The settings of a learned value; see ``temporal``."""
+    """Settings of a learned value; see ``temporal``."""
 
     features: Features
     trace: float
@@ -233,16 +242,17 @@ class Value:
 def least_squares(
     value: Value, start: Array, trials: Trials, generations: int, ridge: float, part: float = 1.0
 ) -> Iterator[Generation]:
-    """Learn by least squares: each generation plays games by its value and fits the next one to
-    them.
+    """Learn by least squares.
+
+    Each generation plays games by its value and fits the next value to them.
 
     Args:
-        value: the value function.
-        start: weights to begin with.
-        trials: the games of a generation: ``each`` of them.
+        value: the settings of the value.
+        start: the initial weights.
+        trials: the games of a generation, ``each`` in number.
         generations: the number of generations.
         ridge: the number added to the diagonal.
-        part: the share of the way to the fitted weights, from 0 to 1.
+        part: the step from the old towards the fitted weights, from 0 to 1.
     """
     weights = start.astype(np.float64)
     for generation in range(generations):
@@ -257,13 +267,13 @@ def least_squares(
 def scales(features: Features, start: Array, trials: Trials) -> Array:
     """Return the root mean square of each feature in games of a value, at least 1: float64.
 
-    TD divides its step by the square, as if each feature had been divided by it.
+    TD divides its step by the square, as if each feature were divided by it.
     """
     game = trials.game
     matrix: Array = np.zeros((len(start), len(start)))
     vector: Array = np.zeros(len(start))
     pieces = 0
-    # With a discount that leaves nothing of the next board, A is the sum of phi phi'.
+    # With a discount that removes the next board, A is the sum of phi phi'.
     for seed in games.seeds(trials.seed, 2 * TEST, trials.each):
         played = (game.height, game.width, game.numbers(), game.most, seed, KINDS[features])
         given = (start, True, 0.0, 1e-12, NOTHING)
@@ -282,15 +292,15 @@ def temporal_differences(
     """Learn by TD(lambda) while playing.
 
     Args:
-        value: the value function.
-        start: weights to begin with.
-        trials: the games of a generation: ``each`` of them.
+        value: the settings of the value.
+        start: the initial weights.
+        trials: the games of a generation, ``each`` in number.
         generations: the number of generations.
-        rate: the step size of a generation, from 0.
+        rate: the step size of a generation, counted from 0.
         sizes: the sizes of the features, from ``scales``.
 
     Raises:
-        DovetailError: the weights grow without bound.
+        DovetailError: the weights diverge.
     """
     weights = start.astype(np.float64)
     for generation in range(generations):
