@@ -1,6 +1,6 @@
-"""Write docs/gallery.md: a picture from a game of every player, its strength, and a command.
+"""Write docs/gallery.md: a picture of the games, and the strength and the command of every player.
 
-``make gallery`` plays the games, which takes some minutes, and draws the scenes.  A strength is
+``make gallery`` plays the games, which takes some minutes, and draws their scenes.  A strength is
 measured against random play, unless a page has a better yardstick.
 """
 
@@ -22,13 +22,15 @@ from dovetail_experiments.reports.drawing import svg
 from dovetail_experiments.statistics.estimates import wilson
 
 DOCS = Path(__file__).resolve().parents[1]
-PICTURES = DOCS / "images/gallery"
+PICTURE = DOCS / "images/gallery.svg"
 HEAD = """# Gallery
 
-Every game and every player that comes with Dovetail: a position of a game it played, how strong
-it is, and the command to play it. `make gallery` wrote this page. *Against random*: its share of
-the points in games from alternate seats, with a 95 % interval (Wilson). A learner that begins from
-nothing is measured after training, by the page that is linked.
+Every game and every player that comes with Dovetail: how strong it is, and the command to play it.
+`make gallery` wrote this page. *Against random*: its share of the points in games from alternate
+seats, with a 95 % interval (Wilson). A learner that begins from nothing is measured after training,
+by the page that is linked.
+
+![A position of each game: {games}](images/gallery.svg)
 
 """
 
@@ -42,8 +44,6 @@ class Sight:
     strength: str = ""
     """A text on its strength; empty to play against random."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    turn: int = 12
-    """The turn that is drawn."""
     games: int = 20
     """Games against random."""
 
@@ -55,6 +55,8 @@ class Room(Struct, frozen=True):
     page: str
     seats: int
     players: list[Sight]
+    turn: int
+    """The turn that is drawn."""
     configuration: dict[str, Any] = {}
 
 
@@ -90,18 +92,19 @@ ROOMS = {
                 "connect-four-solver",
                 "plays perfectly",
                 "[perfect](agents/connect-four.md)",
-                turn=3,
             ),
         ],
+        turn=14,
     ),
     "amazons": Room(
         "Amazons",
         "environments/amazons.md",
         2,
         [
-            Sight("amazons-player", "the study's alpha-beta, with its weights", turn=10, games=4),
+            Sight("amazons-player", "the study's alpha-beta, with its weights", games=4),
         ],
-        {"rows": 6, "columns": 6},
+        turn=10,
+        configuration={"rows": 6, "columns": 6},
     ),
     "dots": Room(
         "Dots and boxes",
@@ -111,53 +114,54 @@ ROOMS = {
             Sight("dots-player", "the study's alpha-beta, which learns its weights", games=6),
             Sight("dots-perfect", "plays perfectly on small boards", "[perfect](agents/dots.md)"),
         ],
-        {"rows": 3, "columns": 3},
+        turn=12,
+        configuration={"rows": 3, "columns": 3},
     ),
     "rlgame": Room(
         "RLGame",
         "environments/rlgame.md",
         2,
         [
-            Sight("rlgame-minimax", "alpha-beta over the compiled rules", turn=14, games=6),
-            Sight(
-                "td-rlgame", "`td` with the study's settings", f"92 % and 98 % {LEARNED}", turn=14
-            ),
+            Sight("rlgame-minimax", "alpha-beta over the compiled rules", games=6),
+            Sight("td-rlgame", "`td` with the study's settings", f"92 % and 98 % {LEARNED}"),
         ],
+        turn=14,
     ),
     "dominion": Room(
         "Dominion",
         "environments/dominion.md",
         2,
         [
-            Sight("dominion-random", "buys any card", turn=40),
-            Sight("dominion-money", "treasures until two Golds", turn=40),
-            Sight("dominion-greedy", "the most expensive card", turn=40),
-            Sight("dominion-blacksmith", "treasures and Smithies", turn=40),
-            Sight("dominion-chapel", "trashes its poor cards", turn=40),
-            Sight("dominion-big-money", "the yardstick of the game's players", turn=40),
-            Sight("dominion-q", "learns what to buy", "[its page](agents/dominion.md)", turn=40),
+            Sight("dominion-random", "buys any card"),
+            Sight("dominion-money", "treasures until two Golds"),
+            Sight("dominion-greedy", "the most expensive card"),
+            Sight("dominion-blacksmith", "treasures and Smithies"),
+            Sight("dominion-chapel", "trashes its poor cards"),
+            Sight("dominion-big-money", "the yardstick of the game's players"),
+            Sight("dominion-q", "learns what to buy", "[its page](agents/dominion.md)"),
         ],
+        turn=40,
     ),
     "tetris": Room(
         "Tetris",
         "environments/tetris.md",
         1,
         [
-            Sight(
-                "tetris-player", "published weights", "[rows by weights](agents/tetris.md)", turn=60
-            ),
+            Sight("tetris-player", "published weights", "[rows by weights](agents/tetris.md)"),
             Sight(
                 "feature-network", "a network of feature modules", "[its page](agents/tetris.md)"
             ),
         ],
+        turn=60,
     ),
     "2048": Room(
         "2048",
         "environments/2048.md",
         1,
         [
-            Sight("ntuple-2048", "learns sums of tables", f"10,140 points {LEARNED}", turn=120),
+            Sight("ntuple-2048", "learns sums of tables", f"10,140 points {LEARNED}"),
         ],
+        turn=120,
     ),
 }
 """The players by game; those of other programs and files (`uci`, `gtp`, …) have no picture."""
@@ -176,8 +180,15 @@ OTHERS = """## Players from elsewhere
 """
 
 
-def drawn(game: str, room: Room, sight: Sight) -> bytes:
-    """Return the position before a turn of a game, or its last one, as SVG."""
+SIDE = 220.0
+"""The width of a game's picture, in pixels."""
+ACROSS = 4
+"""Pictures in a row."""
+
+
+def drawn(game: str, room: Room) -> Xml.Element:
+    """Draw the position before a turn of a game of its first player, or its last one."""
+    sight = room.players[0]
     names = [game], list(dict.fromkeys([sight.agent, "random"]))
     with InProcess(*names) as experiment:
         one = experiment.create(sight.agent, seed=1, parameters=dict(sight.parameters))
@@ -185,11 +196,30 @@ def drawn(game: str, room: Room, sight: Sight) -> bytes:
         experiment.request(m.Watch(0, None, scenes=True))
         experiment.run(
             game, [one, *others], configuration=room.configuration, mode="evaluate",
-            lookahead=True, seed=1, max_turns=sight.turn + 1,
+            lookahead=True, seed=1, max_turns=room.turn + 1,
         ).wait()  # fmt: skip
         turns = [each for each in experiment.turns(0.2) if each.scene is not None]
-    shown = [each for each in turns if each.turn <= sight.turn][-1]
-    return Xml.tostring(svg(scene_of(shown.scene), 220.0))
+    shown = [each for each in turns if each.turn <= room.turn][-1]
+    return svg(scene_of(shown.scene), SIDE)
+
+
+def picture() -> bytes:
+    """Return the positions of all games in rows, each under its title, as SVG."""
+    sheet = Xml.Element("svg", xmlns="http://www.w3.org/2000/svg")
+    title = {"font-family": "sans-serif", "font-size": "16", "fill": "#888"}
+    top = high = 0.0
+    for number, (game, room) in enumerate(ROOMS.items()):
+        if number % ACROSS == 0:
+            top, high = top + high, 0.0
+        left = number % ACROSS * (SIDE + 20)
+        Xml.SubElement(sheet, "text", title, x=str(left), y=str(top + 18)).text = room.title
+        board = drawn(game, room)
+        board.set("x", str(left))
+        board.set("y", str(top + 28))
+        sheet.append(board)
+        high = max(high, float(board.attrib["height"]) + 48)
+    sheet.set("viewBox", f"0 0 {ACROSS * (SIDE + 20) - 20:g} {top + high:g}")
+    return Xml.tostring(sheet)
 
 
 def strength(game: str, room: Room, sight: Sight) -> str:
@@ -212,28 +242,26 @@ def strength(game: str, room: Room, sight: Sight) -> str:
 
 
 def rows(game: str, room: Room) -> Iterator[str]:
-    """Yield the table of a game's players, and write their pictures."""
+    """Yield the table of a game's players."""
     yield f"## [{room.title}]({room.page})\n"
-    yield "| | player | strength |\n|---|---|---|"
+    yield "| player | strength |\n|---|---|"
     for sight in room.players:
-        name = f"{game}-{sight.agent}.svg"
-        (PICTURES / name).write_bytes(drawn(game, room, sight))
-        picture = f"![{sight.agent} in {room.title}](images/gallery/{name})"
         options = "".join(f" --set {key}={value}" for key, value in room.configuration.items())
         command = f"`dovetail play {game} --against {sight.agent}{options}`"
         if room.seats == 1:
             command = f"`dovetail run {FILES[sight.agent]} --in-process`"
         said = strength(game, room, sight)
         print(game, sight.agent, said, file=sys.stderr, flush=True)
-        yield f"| {picture} | `{sight.agent}`: {sight.about}<br>{command} | {said} |"
+        yield f"| `{sight.agent}`: {sight.about}<br>{command} | {said} |"
     yield ""
 
 
 def main() -> None:
-    """Write the page and its pictures."""
-    PICTURES.mkdir(parents=True, exist_ok=True)
+    """Write the page and its picture."""
+    PICTURE.write_bytes(picture())
+    head = HEAD.format(games=", ".join(room.title for room in ROOMS.values()))
     text = "\n".join(line for game, room in ROOMS.items() for line in rows(game, room))
-    (DOCS / "gallery.md").write_text(f"{HEAD}{text}\n{OTHERS}", encoding="utf-8")
+    (DOCS / "gallery.md").write_text(f"{head}{text}\n{OTHERS}", encoding="utf-8")
 
 
 if __name__ == "__main__":
