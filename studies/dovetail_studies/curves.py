@@ -26,10 +26,8 @@ STYLE: dict[Any, Any] = {
     "ytick.major.size": 0,
     "ytick.minor.size": 0,
 }
-"""Matplotlib settings of the pictures.
-
-Text stays text, and no ticks are drawn beside the grid, which cuts the file to a third.
-"""
+"""Matplotlib settings of the pictures. Text stays text, and no ticks are drawn beside the grid,
+which cuts the file to a third."""
 OURS = "ours"
 """Name of a panel's only curve."""
 PARTS = 5
@@ -238,10 +236,8 @@ _EMPTY = re.compile(r'<g id="\w+"/>|<!--.*?-->| transform="rotate\(-0 [^"]*"')
 
 
 def _short(text: str) -> str:
-    """Return an SVG file with coordinates rounded to one decimal.
-
-    Repeated styles and redundant attributes are removed.
-    """
+    """Return an SVG file with coordinates rounded to one decimal. Repeated styles and redundant
+    attributes are removed."""
     styles: dict[str, str] = {}
 
     def named(found: re.Match[str]) -> str:

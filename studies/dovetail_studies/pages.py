@@ -540,10 +540,8 @@ def write(
 
 
 def _named(whole: Study, size: SizeName, place: Member) -> dict[bytes, KeptResult]:
-    """Return a file's results that a row names, including those that no table shows.
-
-    Rows that share the file may be shown at different sizes.
-    """
+    """Return a file's results that a row names, including those that no table shows. Rows that
+    share the file may be shown at different sizes."""
     results = KeptResults([place])
     wanted = [
         unit

@@ -24,10 +24,8 @@ STUDIES = ("rlgame", "amazons", "dominion", "tetris", "dots")
 ACROSS = "across"
 """Name of the study in which all learners meet; no study printed its rows."""
 BEST = "best"
-"""Name of the study of each game's strongest learner.
-
-It is compared with the best of the studies and of the literature.
-"""
+"""Name of the study of each game's strongest learner. It is compared with the best of the studies
+and of the literature."""
 ALL = (*STUDIES, ACROSS, BEST)
 SizeName = Literal["quick", "part", "study"]
 SIZES: tuple[SizeName, ...] = ("quick", "part", "study")
@@ -47,10 +45,8 @@ class Size:
     """A size at which a row runs."""
 
     text: str
-    """Format of the size in words: games, and the share of the study's.
-
-    ``{seeds}`` stands for the number of seeds, the name of a value for its total over all seeds.
-    """
+    """Format of the size in words: games, and the share of the study's. ``{seeds}`` stands for the
+    number of seeds, the name of a value for its total over all seeds."""
     values: Mapping[str, int] = field(default_factory=dict)
     seeds: int = SEEDS
     """Default number of seeds."""
@@ -82,18 +78,14 @@ class Compared:
     study: float
     ours: Estimate
     more: float
-    """Number of our trainings as a multiple of the study's, or of games if nothing learns.
-
-    It is 0 for a figure without sampling error.
-    """
+    """Number of our trainings as a multiple of the study's, or of games if nothing learns. It is 0
+    for a figure without sampling error."""
     range: tuple[float, float] = ANY
     """Range of the figure's possible values."""
     seeds: Sequence[float] = ()
-    """Figures of the trainings, if they are positive, unbounded and vary by factors.
-
-    Their logarithms are then assumed to be normal, since an interval around the mean would reach
-    below 0.
-    """
+    """Figures of the trainings, if they are positive, unbounded and vary by factors. Their
+    logarithms are then assumed to be normal, since an interval around the mean would reach below
+    0."""
 
     @property
     def again(self) -> Estimate:

@@ -199,10 +199,7 @@ def run(
 
 def _apart(todo: Sequence[_Piece]) -> list[_Piece]:
     """Return pieces of work in alternating studies, so that processes rarely compile the same
-    kernels.
-
-    Pieces that read the results of other rows come last.
-    """
+    kernels. Pieces that read the results of other rows come last."""
     turns: dict[str, itertools.count[int]] = defaultdict(itertools.count)
     place = [(piece[1].rests_on is not None, next(turns[piece[0]])) for piece in todo]
     return [piece for _, piece in sorted(zip(place, todo, strict=True), key=lambda each: each[0])]

@@ -95,7 +95,6 @@ def _play(weights: str | list[float], unit: rows.Unit, seed: int) -> Score:
 
 
 def _opposite(found: Estimate) -> Estimate:
-    """Return the other side's share."""
     return Estimate(1 - found.value, 1 - found.high, 1 - found.low)
 
 

@@ -28,10 +28,8 @@ PARTS = (2, 1)
 
 
 def _long_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return trainings with traces, measured halfway and at the end.
-
-    Games of the final network against perfect play, which take longest, come last.
-    """
+    """Return trainings with traces, measured halfway and at the end. Games of the final network
+    against perfect play, which take longest, come last."""
     games, tests = values["games"], values["tests"]
     asked = {"least": games // 2, "trace": TRACES[-1], "positions": values["positions"], "tests": 0}
     found = [{"games": games // part, **asked} for part in PARTS]

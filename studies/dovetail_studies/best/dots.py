@@ -133,7 +133,6 @@ class WonDots(Dots):
 
 
 def _kept(experiment: Experiment, player: int, unit: Unit, board: Mapping[str, int]) -> Result:
-    """Ask a player for its lines in hard positions."""
     count, seed, boxes = unit["positions"], HELD_OUT + unit["seed"], 2.0 * grid(**board).boxes
     found = kept(experiment, player, count, seed, "dots", board, KeepBoxes, boxes)
     return {"right": [found.kept, count], "lost": found.lost, "chance": found.chance}

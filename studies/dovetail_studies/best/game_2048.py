@@ -35,10 +35,8 @@ SEARCHED = {1: 1, 2: 10, 3: 250}
 """Divisor of the number of games by search depth in plies; a game at three plies takes 90 s."""
 GENES = "the Tetris study's network"
 GENERATIONS, POPULATION, EACH, FINAL = 60, 50, 10, 50
-"""Settings of CMA-ES over all genes of six units.
-
-They are generations, population, games per candidate, and games of a generation's mean.
-"""
+"""Settings of CMA-ES over all genes of six units. They are generations, population, games per
+candidate, and games of a generation's mean."""
 
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
@@ -80,7 +78,6 @@ def _genes(unit: rows.Unit) -> rows.Result:
 
 
 def _search(unit: rows.Unit) -> bytes:
-    """Return the best genes of a search as a file that the agent loads."""
     half = np.full(6 * genes(*SHAPE), 0.5)
     first = decode(half, PLANES, *SHAPE)
     search = CMAES(half, 0.2, POPULATION, unit["seed"], diagonal=True, bounds=(0.0, 1.0))

@@ -36,10 +36,8 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
 
 
 def _trained(games: int, short: int, seed: int) -> tuple[Array, Array]:
-    """Return the weights and their sums of errors after a number of games.
-
-    Training continues from half as many games, unless that is ``short``.
-    """
+    """Return the weights and their sums of errors after a number of games. Training continues from
+    half as many games, unless that is ``short``."""
 
     def learn() -> bytes:
         first, weights = 0, NETWORK.zeros()

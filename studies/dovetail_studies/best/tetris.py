@@ -35,7 +35,6 @@ STUDY = {"learned": "2,378 learned, about 5,200 by hand"}
 
 
 def _learn(unit: rows.Unit) -> bytes:
-    """Return the search's result as a file that the agent loads."""
     start = np.zeros(size(FEATURES, 10))
     search = CrossEntropy(
         start,

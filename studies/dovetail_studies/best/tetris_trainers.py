@@ -172,10 +172,8 @@ def _high(results: Sequence[rows.Result]) -> str:
 
 
 def _seeds(results: Sequence[rows.Result]) -> str:
-    """Return each training's mean in ascending order.
-
-    A plus marks a training of which all games were truncated.
-    """
+    """Return each training's mean in ascending order. A plus marks a training of which all games
+    were truncated."""
     found = [uncut([each["high"]])[0] for each in results]
     values = sorted(
         (each.low, "+") if math.isinf(each.value) else (each.value, "") for each in found

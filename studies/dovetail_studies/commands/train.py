@@ -15,10 +15,8 @@ TRAINERS = {"2048": "game_2048", "dominion": "dominion", "tetris": "tetris"}
 
 
 class _Trainers(CommandGroup):
-    """A command group that imports a trainer on first use.
-
-    Importing a trainer compiles its game.
-    """
+    """A command group that imports a trainer on first use. Importing a trainer compiles its
+    game."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(TRAINERS)

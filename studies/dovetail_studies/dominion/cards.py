@@ -170,10 +170,8 @@ def put(game: GameArrays, seat: int, pile: int, kind: int) -> None:
 
 @inlined
 def _shuffle(game: GameArrays, seat: int, count: int) -> None:
-    """Shuffle a draw pile of ``count`` cards.
-
-    The random numbers that order it are stored, one for each card but the last.
-    """
+    """Shuffle a draw pile of ``count`` cards. The random numbers that order it are stored, one for
+    each card but the last."""
     game.order[seat] = game.state[0]
     game.state[0] += np.uint64(count - 1) * GOLDEN
 
@@ -251,10 +249,8 @@ def deal(rules: PlayOptions, game: GameArrays) -> None:
 
 @inlined
 def _lay(game: GameArrays, seat: int, pile: int, kind: int) -> None:
-    """Lay a hand's cards of a kind on a pile.
-
-    A few are laid without counting, since a mispredicted branch costs more.
-    """
+    """Lay a hand's cards of a kind on a pile. A few are laid without counting, since a mispredicted
+    branch costs more."""
     count = game.hands[seat, kind]
     at = game.sizes[seat, pile]
     for begin in range(0, max(count, 1), _AT_ONCE):

@@ -19,10 +19,8 @@ BOUNDS: dict[str, dict[str, str]] = {
     "Silver": {"8": "up to 2", "4": "up to 3", "9": "up to 4", "10": "up to 5"},
     "turn": {"9": "up to 34", "12": "up to 12"},
 }
-"""Families of figures 4.5 to 4.9 and A1.1 to A1.5 (section 4.2).
-
-Each family maps its versions to the values of the count that they vary.
-"""
+"""Families of figures 4.5 to 4.9 and A1.1 to A1.5 (section 4.2). Each family maps its versions to
+the values of the count that they vary."""
 
 
 MEANS = 5
@@ -55,7 +53,6 @@ def _text(done: Done, of: int = 1) -> str:
 
 
 def _curves(done: Done, of: int = 1) -> dict[tuple[str, int], LearningCurve]:
-    """Return a curve for each version and method."""
     units = {(unit["version"], unit["visits"]): unit for unit, _ in done}
     return {
         (version, visits): _curve(version, units[version, visits], results, of)

@@ -238,7 +238,6 @@ def _largest(numbers: Array) -> int:
 
 @kernel
 def _share(rules: PlayOptions, points: Array, turns: Array, shares: Array, state: Array) -> None:
-    """Write each seat's share of the win into ``shares``."""
     count = rules.players
     most = _largest(points)
     if rules.tie == SHARED:

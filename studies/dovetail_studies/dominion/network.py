@@ -120,7 +120,6 @@ def _draw(done: rows.Done) -> rows.Drawn:
 
 
 def _lost(done: rows.Done) -> str:
-    """Describe how the trainings against Random end."""
     last = [result["tests"][-1]["random"] for unit, result in done if "learns from" not in unit]
     ends = "; ".join(f"{each['wins']}, {each['losses']} and {each['cut']}" for each in last)
     return (

@@ -41,20 +41,13 @@ RANDOM, MONEY, GREEDY, BLACKSMITH, CHAPELLER, LEARNER = range(6)
 ACTIONS_FIRST, DEAREST, ONE = range(3)
 """Numbers of the rules by which a learner plays action cards."""
 MONEYS = 8
-"""Base number of the Money players.
-
-With n added, the player buys only treasures until it has n Golds.
-"""
+"""Base number of the Money players. With n added, the player buys only treasures until it has n
+Golds."""
 SMITHS = 16
-"""Base number of the Blacksmiths.
-
-With n added, the player turns to victory cards when fewer than n Provinces are left.
-"""
+"""Base number of the Blacksmiths. With n added, the player turns to victory cards when fewer than n
+Provinces are left."""
 BIG_MONEY = 32
-"""Base number of the Big Money players.
-
-With n added, the player owns up to n Smithies.
-"""
+"""Base number of the Big Money players. With n added, the player owns up to n Smithies."""
 
 _VILLAGE, _WORKERS, _WOODCUTTER = (
     NUMBER["Village"],
@@ -98,7 +91,6 @@ def chance(kinds: int, state: Array) -> int:
 
 @kernel
 def _big_money(smithies: int, owned: Array, supply: Array, coins: int) -> int:
-    """Return the purchase of ``DominionBigMoney``."""
     treasures = owned[COPPER] + owned[SILVER] + owned[GOLD]
     left = supply[PROVINCE]
     if coins >= 8 and left and treasures + owned[SILVER] + 2 * owned[GOLD] > 15:
@@ -143,7 +135,6 @@ def wishes(player: int, game: GameArrays, seat: int, coins: int) -> int:
 
 @inlined
 def _price(kinds: int) -> int:
-    """Return the cost of the most expensive kind of a set; 0 if it is empty."""
     return COSTS[dearest(kinds)] if kinds else 0
 
 

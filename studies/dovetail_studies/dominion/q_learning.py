@@ -20,10 +20,8 @@ from dovetail_studies.dominion.cards import (
 )
 
 TURN, TO_END = KINDS, KINDS + 1
-"""Subjects of features other than kinds of cards.
-
-A lower number is a kind, of which the feature counts the cards in the player's deck.
-"""
+"""Subjects of features other than kinds of cards. A lower number is a kind, of which the feature
+counts the cards in the player's deck."""
 MARGIN = 8192
 """Number of rows of a sparse table that a single game cannot fill."""
 
@@ -62,18 +60,14 @@ class Tables(NamedTuple):
     """
 
     values: Array
-    """Values: float32, shape (rows x actions,), with the purchase as the fastest index.
-
-    The last index stands for buying nothing. A sparse table has an additional row for states that
-    are looked up but not stored.
-    """
+    """Values: float32, shape (rows x actions,), with the purchase as the fastest index. The last
+    index stands for buying nothing. A sparse table has an additional row for states that are looked
+    up but not stored."""
     visits: Array
     """Visit counts: uint32, of the same shape."""
     slots: Array
-    """Hash table of a sparse table with linear probing: int64, a power of two of slots.
-
-    A slot holds the row of a state, or -1.
-    """
+    """Hash table of a sparse table with linear probing: int64, a power of two of slots. A slot
+    holds the row of a state, or -1."""
     keys: Array
     """State of each row: int64."""
     used: Array
@@ -89,10 +83,7 @@ class Tables(NamedTuple):
 
 @inlined
 def _state(features: Array, game: GameArrays, seat: int, players: int) -> int:
-    """Return the number of a state.
-
-    ``features`` has minimum, bound and radix of each count.
-    """
+    """Return the number of a state. ``features`` has minimum, bound and radix of each count."""
     number = 0
     for kind in range(KINDS):
         least, bound, radix = features[0, kind], features[1, kind], features[2, kind]
@@ -106,10 +97,8 @@ def _state(features: Array, game: GameArrays, seat: int, players: int) -> int:
 
 @kernel
 def _row(table: Tables, number: int, actions: int, make: bool) -> int:
-    """Return the row of a state.
-
-    A sparse table adds the state, or uses its last row if ``make`` is false.
-    """
+    """Return the row of a state. A sparse table adds the state, or uses its last row if ``make`` is
+    false."""
     if table.slots.shape[0] == 0:
         return number
     mask = table.slots.shape[0] - 1
@@ -177,10 +166,8 @@ def _best(values: Array, choices: Array, count: int, state: Array) -> int:
 def _choose(
     values: Array, visits: Array, how: Learning, choices: Array, count: int, state: Array
 ) -> int:
-    """Return the entry to take while learning.
-
-    Rarely visited entries come first; otherwise the choice is epsilon-greedy.
-    """
+    """Return the entry to take while learning. Rarely visited entries come first; otherwise the
+    choice is epsilon-greedy."""
     rare = 0
     if how.min_visits > 0:
         for number in range(count):

@@ -142,10 +142,8 @@ CHANGED: dict[str, str] = {
     **{"2": "1", "3": "1", "4": "3", "5": "3", "6": "4", "7": "4", "8": "4"},
     **{"9": "4", "10": "9", "12": "9"},
 }
-"""Version from which each takes all bounds but one.
-
-The study keeps versions 3 (Copper), 4 (Smithy, and its Gold), 9 (Silver) and 12 (turns).
-"""
+"""Version from which each takes all bounds but one. The study keeps versions 3 (Copper), 4 (Smithy,
+and its Gold), 9 (Silver) and 12 (turns)."""
 
 
 def change(version: str, other: str) -> str:
@@ -242,7 +240,6 @@ def _bounds_draw(done: rows.Done) -> rows.Drawn:
 
 
 def _smithies(found: Mapping[tuple[str, int], Sequence[rows.Result]], version: str) -> str:
-    """Describe the mean number of Smithies in the final decks of both methods."""
     one, other = (rows.over(found[version, visits], "cards", "Smithy").value for visits in BOTH)
     return f"{one:.2f} (epsilon-greedy) and {other:.2f} (forced exploration)"
 
@@ -252,10 +249,8 @@ LEFT_OUT = ("turn", "to end", "Smithy", "Silver", "Gold")
 
 
 def _left_out_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return the trainings of version 0, whole and without each part.
-
-    A bound of 0 leaves one value.
-    """
+    """Return the trainings of version 0, whole and without each part. A bound of 0 leaves one
+    value."""
     bounds = ({}, *({part: 0} for part in LEFT_OUT))
     return [
         unit

@@ -63,10 +63,8 @@ def kept(weights: Any, turns: int, positions: int, seed: int) -> tuple[int, int,
 
 
 STEPS = (0.5, 0.05, 0.005)
-"""Readings of the study's step size c.
-
-The scan of its text lost every digit 0 and 5, and prints ". / N".
-"""
+"""Readings of the study's step size c. The scan of its text lost every digit 0 and 5, and prints ".
+/ N"."""
 TURNS = 4
 """Search depth of the study in turns."""
 
@@ -130,10 +128,8 @@ def _train(unit: rows.Unit) -> rows.Result:
 
 
 def _rate(results: Sequence[rows.Result], key: str, part: str, of: str) -> str:
-    """Return a share in percent over trainings.
-
-    If all have the same share, the interval is Wilson's over all games.
-    """
+    """Return a share in percent over trainings. If all have the same share, the interval is
+    Wilson's over all games."""
     found = mean([100 * each[key][part] / each[key][of] for each in results])
     if found.low == found.high:
         return rows.share(*(sum(each[key][name] for each in results) for name in (part, of)))
@@ -141,10 +137,8 @@ def _rate(results: Sequence[rows.Result], key: str, part: str, of: str) -> str:
 
 
 def _pooled(results: Sequence[rows.Result], who: str) -> tuple[str, int, int]:
-    """Return the win rate of players that do not learn, over all trainings.
-
-    The numbers of games and of distinct games follow.
-    """
+    """Return the win rate of players that do not learn, over all trainings. The numbers of games
+    and of distinct games follow."""
     wins, count = (sum(each[who][key] for each in results) for key in ("wins", "games"))
     return rows.share(wins, count), count, sum(each[who]["distinct"] for each in results)
 
@@ -168,7 +162,6 @@ def identified(weights: Sequence[float], boxes: int) -> list[float]:
 
 
 def _by_step(done: rows.Done) -> dict[str, list[rows.Result]]:
-    """Return results by step size, in words."""
     return rows.by_what(done, lambda unit: f"{unit['step']:g} / N")
 
 
@@ -246,10 +239,6 @@ def _training_draw(done: rows.Done) -> rows.Drawn:
 
 
 def _digits(found: Estimate, most: int) -> int:
-    """Return the number of decimals of a weight.
-
-    Weights beyond a player's range get none.
-    """
     return most if abs(found.value) < 100 else 0
 
 

@@ -24,11 +24,8 @@ LEARNER, MINIMAX = 0, 1
 NO_WINNER = -1
 # Columns of a game's statistics.
 WINNER, PLIES, MOVES, ALIVE, INSIDE, CUT = 0, 1, 2, 3, 5, 7
-"""Columns of a game's figures.
-
-``MOVES`` are the winner's own; ``ALIVE`` and ``INSIDE`` are White's, with Black's in the next
-column.
-"""
+"""Columns of a game's figures. ``MOVES`` are the winner's own; ``ALIVE`` and ``INSIDE`` are
+White's, with Black's in the next column."""
 COLUMNS = 8
 
 
@@ -68,7 +65,6 @@ class Nets(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _toward(player: int, error: float, nets: Nets, rule: StudyRule) -> None:
-    """Move a player's weights along its traces."""
     first, trace = nets.first[player], nets.first_trace[player]
     for row in range(first.shape[0]):
         for unit in range(first.shape[1]):
@@ -364,7 +360,6 @@ def flags(discs: Array, winner: int, full: bool, found: Array) -> int:
 
 @njit(cache=True, nogil=True)
 def _drop(discs: Array, heights: Array, column: int, player: int) -> bool:
-    """Drop a disc into a column; return true if it wins."""
     row = heights[column]
     discs[player, row, column] = 1
     heights[column] += 1
@@ -373,7 +368,6 @@ def _drop(discs: Array, heights: Array, column: int, player: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _lift(discs: Array, heights: Array, column: int, player: int) -> None:
-    """Remove the top disc of a column."""
     heights[column] -= 1
     discs[player, heights[column], column] = 0
 

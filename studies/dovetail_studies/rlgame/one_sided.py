@@ -71,10 +71,8 @@ MOST_TESTED = 1_000
 """Maximum moves of a game against random, since a greedy player may never end one."""
 WEIGHTS = ("last", "averaged")
 AVERAGED = 500
-"""Number of games over which weights are averaged, the default of ``td``.
-
-Learners trained without averaging are also tested with it.
-"""
+"""Number of games over which weights are averaged, the default of ``td``. Learners trained without
+averaging are also tested with it."""
 
 
 def _changed(parameters: TDParameters, **changes: Any) -> Setting:
@@ -101,11 +99,8 @@ SETTINGS = {
     "td": Setting(OURS),
     "td, hidden units sigmoid": _changed(OURS, activation="sigmoid"),
 }
-"""Settings by name.
-
-After ``td`` and a comma, a name states the only difference from ``td``; the others differ from
-``td-rlgame``.
-"""
+"""Settings by name. After ``td`` and a comma, a name states the only difference from ``td``; the
+others differ from ``td-rlgame``."""
 
 
 class Two:
@@ -173,10 +168,8 @@ class Two:
 
 
 def _work(unit: rows.Unit) -> rows.Result:
-    """Train two learners against each other, then test each side.
-
-    The tests use the final and the averaged weights.
-    """
+    """Train two learners against each other, then test each side. The tests use the final and the
+    averaged weights."""
     setting = SETTINGS[unit["setting"]]
     two, games = Two(setting, unit["seed"]), setting.times * unit["games"]
     found: rows.Result = {"games": games, "diverged": False, "tests": {}}
@@ -202,10 +195,8 @@ def _work(unit: rows.Unit) -> rows.Result:
 
 
 def _shares(results: Sequence[rows.Result], weights: str, side: int) -> list[float]:
-    """Return a side's wins against random by seed, in percent.
-
-    All games count, including truncated ones.
-    """
+    """Return a side's wins against random by seed, in percent. All games count, including truncated
+    ones."""
     tested = [each["tests"][weights][side] for each in results]
     return [100 * each["wins"] / each["games"] for each in tested]
 
@@ -240,7 +231,6 @@ def _line(name: str, results: Sequence[rows.Result], weights: str) -> list[str]:
 
 
 def _named(name: str) -> str:
-    """Format a setting's name for a table, with the learners' names as code."""
     kind, comma, rest = name.partition(",")
     return f"`{kind}`{comma}{rest}" if kind in ("td-rlgame", "td") else name
 

@@ -74,10 +74,7 @@ PROFILES = {
     "terminal value 0": replace(FIDELITY, terminal=0.0),
     "rewards of 1": replace(FIDELITY, win=1.0, step=1.0),
 }
-"""Profiles by name.
-
-``seed-fidelity`` is the study's program as its descendants have it, ``thesis-text`` the study's
-text; each of the others differs from the program in one setting.
-"""
+"""Profiles by name. ``seed-fidelity`` is the study's program as its descendants have it,
+``thesis-text`` the study's text; each of the others differs from the program in one setting."""
 SHOWN = {"steps of 1/N": "step reward 1/N", "no steps": "no step reward"}
 """Names of profiles in tables, where they differ from those in results."""

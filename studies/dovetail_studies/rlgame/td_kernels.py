@@ -76,10 +76,8 @@ class TDNets(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _value(row: Array, first: Array, second: Array, hidden: Array, rule: TDRule) -> Any:
-    """Return the value of a position, and write the outputs of the hidden units.
-
-    The arithmetic is in single precision.
-    """
+    """Return the value of a position, and write the outputs of the hidden units. The arithmetic is
+    in single precision."""
     inputs, units = first.shape[0] - 1, first.shape[1]
     hidden[:] = first[inputs]
     for place in range(inputs):
@@ -160,7 +158,6 @@ def _learn(
 
 @njit(cache=True, nogil=True)
 def _average(nets: TDNets, rule: TDRule) -> None:
-    """Update the averaged weights at the end of a game."""
     nets.episodes[0] += 1
     share = np.float32(1.0 / min(rule.averaging, nets.episodes[0]))
     for player in range(2):

@@ -50,10 +50,8 @@ def _masks(entries: Array, mirror: int, row: int, column: int) -> tuple[int, int
 def _three(
     word: int, turn_a: int, use_a: int, turn_b: int, use_b: int, turn_c: int, use_c: int
 ) -> tuple[int, int]:
-    """Return the digits of the sum over a filter's column, from the top.
-
-    Bit 1 is the lowest row.
-    """
+    """Return the digits of the sum over a filter's column, from the top. Bit 1 is the lowest
+    row."""
     above, here, below = (
         (word >> 2 ^ turn_a) & use_a,
         (word >> 1 ^ turn_b) & use_b,
@@ -114,7 +112,6 @@ def _fired(
 
 @borrowing
 def _total(words: Array, count: int, sums: Array) -> None:
-    """Add the bits of each placement's words."""
     for start in range(0, words.shape[0], count):
         part = words[start : start + count]
         for placement in range(count):

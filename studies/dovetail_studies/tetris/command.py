@@ -78,7 +78,6 @@ def _run(
     history: list[train.Generation] | None = None,
     checkpoint: Callable[[list[train.Generation]], None] = lambda history: None,
 ) -> None:
-    """Show each generation and save its result."""
     if not out.parent.is_dir():
         raise DovetailError(f"cannot write {out}: there is no folder {out.parent}")
     begun = time.monotonic()
@@ -138,7 +137,6 @@ def _resumed(found: RememberedSearch, path: Path) -> list[train.Generation]:
 
 
 def _kept(found: RememberedSearch, history: list[train.Generation]) -> bytes:
-    """Return the content of a checkpoint for ``_resumed``."""
     generations = [
         _Generation(worth, p.vector.tolist(), p.lines, p.best, p.average, p.pieces)
         for worth, p in zip(found.worths, history, strict=True)
@@ -157,7 +155,6 @@ def _run_search(
     keep: str = "last",
     what: str = "rows",
 ) -> None:
-    """Run a search, from the checkpoint if there is one."""
     history: list[train.Generation] = []
     told = RememberedSearch(found)
     if checkpoint is not None and checkpoint.exists():

@@ -83,10 +83,8 @@ class Networked:
 
     network: UnitNetwork
     avoid: bool = False
-    """True to assign minus infinity to a placement that ends the game.
-
-    The agent, which is not specific to a game, does not do so.
-    """
+    """True to assign minus infinity to a placement that ends the game. The agent, which is not
+    specific to a game, does not do so."""
     _tables: tuple[Array, Array, Array] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -48,10 +48,8 @@ class GenomeSearch(msgspec.Struct, frozen=True):
     """Record of a search in its genome's file, beside the genes."""
 
     best: float
-    """Rows of the best candidate found, which is the genome.
-
-    They are the mean of its generation's games.
-    """
+    """Rows of the best candidate found, which is the genome. They are the mean of its generation's
+    games."""
     curve: list[tuple[float, float]]
     """Rows of each generation's best candidate, and the mean of all."""
     games: int
@@ -72,7 +70,6 @@ def _player(genome: Any) -> games.Networked:
 def _cmaes(
     name: str, unit: rows.Unit, start: Any, generations: int, pieces: str = PIECES
 ) -> Genome:
-    """Search; return the best candidate and the record of the search."""
     steps = Steps(name)
     options = {"diagonal": True, "elitist": unit["elitist"], "bounds": (0.0, 1.0)}
     found = CMAES(start, unit["sigma"], unit["population"], unit["seed"], **options)

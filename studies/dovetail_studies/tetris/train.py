@@ -40,10 +40,8 @@ class Generation:
     lines: float
     """Mean rows per game of that vector; in 2048, its mean score."""
     best: float
-    """Mean rows per game of the generation's best candidate.
-
-    For least squares and TD it equals ``lines``.
-    """
+    """Mean rows per game of the generation's best candidate. For least squares and TD it equals
+    ``lines``."""
     average: float
     """Mean over all candidates."""
     pieces: int
@@ -323,7 +321,6 @@ def _played(
     matrix: Array,
     vector: Array,
 ) -> tuple[float, int]:
-    """Play the training games of a generation; return mean rows and pieces."""
     game, numbers = trials.game, trials.game.numbers()
     lines, pieces = [], 0
     for seed in games.seeds(trials.seed, generation, trials.each):
