@@ -75,6 +75,7 @@ def filled(text: str, tables: Tables) -> str:
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     terms: dict[str, str]
+    texts: dict[str, str]
     uncompared: dict[str, dict[str, str]]
     rlgame: list[dict[str, Any]]
     amazons: list[dict[str, Any]]
@@ -89,6 +90,8 @@ _FILE = msgspec.toml.decode(
 )
 TERMS: Mapping[str, str] = _FILE.terms
 """Glossary of the studies' tables and conclusions."""
+TEXTS: Mapping[str, str] = _FILE.texts
+"""Text of the pages, with figures by name."""
 UNCOMPARED: Mapping[str, Mapping[str, str]] = _FILE.uncompared
 """Reasons why rows have no compared figure, if not that the study gives its result in words."""
 FINDINGS: Mapping[str, Sequence[Finding]] = {

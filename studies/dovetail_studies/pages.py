@@ -16,7 +16,7 @@ from dovetail_studies import alike, curves
 from dovetail_studies.archive import Member, Place, members
 from dovetail_studies.archive import write as archive
 from dovetail_studies.code import digest
-from dovetail_studies.findings import BESIDE, FINDINGS, TERMS, UNCOMPARED, filled
+from dovetail_studies.findings import BESIDE, FINDINGS, TERMS, TEXTS, UNCOMPARED, filled
 from dovetail_studies.learned import KEPT as STATES
 from dovetail_studies.learned import keep as keep_states
 from dovetail_studies.results import KeptResult, KeptResults, key
@@ -309,20 +309,8 @@ def page(whole: Study, all_found: Sequence[RowState]) -> str:
         sections += section(whole, found, f"{CURVES}/{picture(whole, found.row)}")
     cells = "\n".join(line for line in sections if line.startswith("| "))
     said = ["", *(text for mark, text in MARKS.items() if re.search(mark, cells))]
-    lines = [
-        f"# {whole.title}",
-        "",
-        f"`dovetail study {whole.name} --page` writes this page from "
-        f"the results in `studies/pages/results/{whole.name}`, which the command below each "
-        "table produced. "
-        "The last line of each table says at what size it was run: figures from less than the "
-        "study's size are not "
-        "the study's experiment. Intervals are 95 %, over seeds of training where the row "
-        "learns; the studies print none. "
-        "A figure of ours without one is exact: it was counted, or it is the least, the "
-        f"greatest or the list of the seeds' figures.{' '.join(said)}",
-        "",
-    ]
+    text = TEXTS["page"].format(title=whole.title, name=whole.name, marks=" ".join(said))
+    lines = [text, ""]
     if whole.text:
         lines += [whole.text, ""]
     if whole.name == BEST:
@@ -345,11 +333,7 @@ def _beside(all_found: Sequence[RowState]) -> list[str]:
             missing = filled(each.missing, tables)
             lines.append([each.game, *player, each.literature, missing])
     columns = ("game", "strongest player", "its figure", "core-hours", "literature", "missing here")
-    text = (
-        "Intervals are 95 %. Core-hours are those of the game's whole table below, the trainings "
-        "and measurements of all its players, by the clock: other work on the machine adds to them."
-    )
-    return ["## Beside the literature", "", *table(columns, lines), "", text, ""]
+    return ["## Beside the literature", "", *table(columns, lines), "", TEXTS["beside"], ""]
 
 
 def _judged(found: RowState) -> str:
@@ -369,10 +353,6 @@ def why(name: str, found: RowState) -> str:
         return ""
     size = "" if _full(found) else "Run at less than the study's size. "
     return size + found.drawn.note.partition(". ")[0].rstrip(".")
-
-
-LISTED = "<!-- pages: [a-z]* -->"
-"""Mark at which the site lists the folder's other pages."""
 
 
 def summary(out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
@@ -410,87 +390,14 @@ def summary(out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
                 "",
             ]
         parts += [*table(COLUMNS, rows), ""]
-    total = sum(count.values())
     held = Counter(
         each.holds for name in STUDIES for each in FINDINGS.get(name, ()) if each.holds != "-"
     )
-    head = [
-        "# The five studies, row by row",
-        "",
-        f"{total} rows have the tables, figures and results of the five studies that Dovetail grew "
-        f"out of, and what one wished for; the studies draw {sum(held.values())} conclusions. "
-        f"Of the conclusions {held['yes']} hold here, {held['in part']} hold in part, "
-        f"{held['no']} do not, and {held['open']} stay open: the first table of each study says "
-        "which and why.",
-        "",
-        (
-            f"Run at the study's size: {count['study']} rows; at a size of our own, because the "
-            f"study names none: {count['ours']}; at a smaller size: {count['less']}; not run, "
-            f"although there is code: {count['code']}; without code: {count['not']}, which needs "
-            "people."
-        ),
-        "",
-        f"Of the {sum(judged.values())} rows that were run, all figures agree in "
-        f"{judged['all']}, some in {judged['some']} and none in {judged['none']}, "
-        f"leaving aside those too uncertain to say; in {judged['wide']} all are too uncertain, "
-        f"and in {judged['unprinted']} there is no figure to compare. "
-        f"In {single} of the {judged['all']} only one figure is compared: it may agree while "
-        "the row's conclusion does not hold, which stands in the column beside it.",
-        "",
-        "A figure *agrees* if the study's figure lies in our 95 % prediction interval for one "
-        "more experiment. The study's figure is from one training, which varies more than our "
-        "mean, so this interval is wider than the one in the tables. A figure is *too uncertain "
-        "to say* if the study's lies in that interval, but the interval covers a quarter of all "
-        "possible values (25 points of a share) or touches their end, or, where these have no "
-        "limit, reaches zero or spans more than a factor of three; or if all of ours were equal "
-        "and the study's differs. "
-        "The interval of RLGame's moves and of rows in searches for genes is that of the "
-        "logarithms, as seeds differ by factors: around the mean it would reach below zero. "
-        "Where one figure is compared, its name stands before the verdict.",
-        "",
-        "A conclusion holds: *no* if our records contradict the sentence, in either direction; "
-        "*in part* if some of it holds, or for some seeds; *open* if they cannot decide it. A "
-        "*seed* is one training with its own random numbers. `dovetail study NAME ROW` runs a "
-        "row, `--quick` "
-        "in a minute or two; a run that was stopped continues. `--again` measures learners "
-        "without training them, where their states are kept, which the page says below the "
-        "table. `--first-seed 1001` takes other seeds, and says how many figures lie where "
-        "those of the page predict them. `--again` also repeats a short training of the row and "
-        "says whether this machine rounds as the one that wrote the pages. The tables "
-        "of RLGame and of the runs of Amazons count the games of training itself and rest on no "
-        "state; the weights of Amazons and of dots are in the results. A table of Dominion's "
-        "learner is too large to be kept: the row's command trains all of its tables again, "
-        "each in half a minute to twenty minutes of a core, and those of a row in half an hour "
-        "to six hours. The same seed trains the same player on one machine; on another, sums "
-        "may be rounded differently, and a network may learn other weights. `dovetail study "
-        "--all --page` writes these pages but [version 23's](dominion-23.md), which is a "
-        "record.",
-        "",
-    ]
-    parts += [
-        f"## [{study(ACROSS).title}]({ACROSS}.md)",
-        "",
-        "One table for each two-player game in which the learners of four studies meet, one in "
-        "which the trainings of the Amazons study do, and one on why one side of two "
-        "`td-rlgame` learns little; no study printed them, and they are not counted above. The "
-        "Tetris study's network plays a game for one and sits at none of them. What version 23 "
-        "of the Dominion study leaves out, "
-        "and what was tried in its place, is on [a page of its own](dominion-23.md).",
-    ]
-    parts += [
-        "",
-        f"## [{study(BEST).title}]({BEST}.md)",
-        "",
-        (
-            "One table for each game, over several trainings: our strongest learner beside the "
-            "study's best and what is published. These are not counted above either."
-        ),
-        "",
-        "What the studies wished for has [a page of its own](wishes.md).",
-        "",
-        LISTED,
-    ]
-    return "\n".join(head + parts).rstrip() + "\n"
+    run, conclusions = sum(judged.values()), sum(held.values())
+    figures = {"count": count, "judged": judged, "single": single, "held": held, "run": run}
+    head = TEXTS["summary"].format(rows=sum(count.values()), conclusions=conclusions, **figures)
+    others = TEXTS["rest"].format(across=study(ACROSS).title, best=study(BEST).title)
+    return "\n".join([head, "", *parts, others]) + "\n"
 
 
 def _full(found: RowState) -> bool:

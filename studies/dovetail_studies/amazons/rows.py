@@ -246,11 +246,7 @@ def _train_curves(run: PrintedRun, results: Sequence[rows.Result], unit: rows.Un
     return Picture(panels, "the learner's moves", " ".join(words))
 
 
-WEIGHTS_OF = {
-    "MpVsMcMp": "mp-vs-mcmp",
-    "OnesVsAbMp": "ones-vs-abmp",
-    "MpVsRandom": "mp-vs-random",
-}
+WEIGHTS_OF = {"MpVsMcMp": "mp-vs-mcmp", "OnesVsAbMp": "ones-vs-abmp", "MpVsRandom": "mp-vs-random"}
 """Runs whose weights the study prints, with each one's player name."""
 
 

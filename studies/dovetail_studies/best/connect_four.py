@@ -15,15 +15,7 @@ from dovetail_agents.general.search.agents import AlphaBetaAgent
 from dovetail_agents.general.td import TD
 from dovetail_games.connect_four import ConnectFour
 from dovetail_studies import learned, rows
-from dovetail_studies.best.parts import (
-    COLUMNS,
-    added,
-    counted,
-    percent,
-    points,
-    shared,
-    train,
-)
+from dovetail_studies.best.parts import COLUMNS, added, counted, percent, points, shared, train
 from dovetail_studies.keeping import KeepValue, kept
 from dovetail_studies.playing import match
 

@@ -29,12 +29,10 @@ def train_command(
     out: Annotated[Path, typer.Argument(help="The file to write; the agent's state.")],
     network: Annotated[Name, typer.Option(help="Set of tuples.")] = "fives",
     exponents: Annotated[
-        int | None,
-        typer.Option(min=2, max=18, help="Tiles told apart; with 16 up to 32768."),
+        int | None, typer.Option(min=2, max=18, help="Tiles told apart; with 16 up to 32768.")
     ] = None,
     stages: Annotated[
-        int,
-        typer.Option(min=1, max=4, help="Sets of weights by the largest tile, from 8192 on."),
+        int, typer.Option(min=1, max=4, help="Sets of weights by the largest tile, from 8192 on.")
     ] = 1,
     games: Annotated[int, typer.Option(min=1, help="Number of training games.")] = 100_000,
     rate: Annotated[float, typer.Option(min=0, help="Learning rate of the network.")] = 1.0,

@@ -118,12 +118,7 @@ def train(
 
 
 def measure(
-    network: Layout,
-    weights: Array,
-    shape: tuple[int, int],
-    games: int,
-    seed: int,
-    plies: int = 1,
+    network: Layout, weights: Array, shape: tuple[int, int], games: int, seed: int, plies: int = 1
 ) -> Array:
     """Return score, largest exponent and moves of games without learning: int64, shape (games, 3).
 
