@@ -14,7 +14,7 @@ from tests.broker.test_stacked import Stack
 
 from dovetail.broker.core.intake import Intake
 from dovetail.broker.matches.stack_columns import MEASURE, NONE
-from dovetail.broker.peers import holdings, limits
+from dovetail.broker.peers import limits
 from dovetail.broker.peers.holdings import full
 from dovetail.broker.peers.state import ALL
 from dovetail.broker.runs import episodes
@@ -67,7 +67,7 @@ def test_stored_states_have_so_many_bytes_of_each_and_in_all(
 ) -> None:
     for voice in (scene.one, scene.other):
         peer(voice).allowance = replace_allowance(state_bytes=1_000)
-    monkeypatch.setattr(holdings, "STATE_BYTES_IN_ALL", 1_500)
+    monkeypatch.setattr(limits, "STATE_BYTES_IN_ALL", 1_500)
     one, other = scene.one, scene.other
     states = scene.table.core.broker.states
     assert isinstance(scene.saves(one, 3, "a", bytes(600)), m.Saved)
@@ -152,7 +152,7 @@ def test_what_requests_hold_is_limited_of_each_and_in_all(
     assert size > 50_000
     one.heard.clear()
     with monkeypatch.context() as patch:
-        patch.setattr(holdings, "HELD", peer(one).held + 50_000)
+        patch.setattr(limits, "HELD", peer(one).held + 50_000)
         scene.table.now += 1e4
         frames(one, HOLD[what](scene, 4))
         refused = one.hears(m.Error, id=4, code="limit")
@@ -160,8 +160,8 @@ def test_what_requests_hold_is_limited_of_each_and_in_all(
         frames(other, m.ExperimentCreate(3, "td"))
         assert not other.heard  # which holds less
     with monkeypatch.context() as patch:
-        patch.setattr(holdings, "HELD_IN_ALL", peer(one).held + peer(other).held + 50_000)
-        patch.setattr(holdings, "LITTLE", 0)
+        patch.setattr(limits, "HELD_IN_ALL", peer(one).held + peer(other).held + 50_000)
+        patch.setattr(limits, "LITTLE", 0)
         scene.table.now += 1e4
         frames(one, HOLD[what](scene, 5))
         refused = one.hears(m.Error, id=5, code="limit")
@@ -175,7 +175,7 @@ def test_the_offers_of_all_peers_hold_so_many_bytes(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Offers of 900 kB from 150 connections took 320 MB, and any number of them could come."""
-    monkeypatch.setattr(holdings, "HELD_IN_ALL", 2_000_000)
+    monkeypatch.setattr(limits, "HELD_IN_ALL", 2_000_000)
     broker = scene.table.core.broker
 
     def hello(number: int, offers: int) -> m.Hello:
@@ -335,7 +335,7 @@ def test_turns_in_progress_are_held_for_the_experiment(
     table.environment.hears(m.EnvironmentStep)
     turn(table, 0)  # in the place of the other
     assert trial.held - before < 10_000
-    monkeypatch.setattr(holdings, "HELD", trial.held + 50_000)
+    monkeypatch.setattr(limits, "HELD", trial.held + 50_000)
     agent.hears(m.AgentStep)
     agent.acts(1)
     table.environment.hears(m.EnvironmentStep)
@@ -355,7 +355,7 @@ def test_actions_in_progress_are_held_for_the_experiment(monkeypatch: pytest.Mon
     agent = table.agents[0]
     agent.hears(m.Init)
     agent.hears(m.AgentStart)
-    monkeypatch.setattr(holdings, "HELD", before + 100_000)
+    monkeypatch.setattr(limits, "HELD", before + 100_000)
     for number in range(20):
         asked: Any = agent.last
         frame(agent, m.Action(asked.episode, asked.turn, 0, 1), unknown=bytes(9_000))
@@ -384,7 +384,7 @@ def test_turns_of_a_group_are_held_for_the_experiment(monkeypatch: pytest.Monkey
     table.agents[0].hears(m.AgentSteps)
     table.answers(0, 0, 1, 1)
     table.environment.hears(m.EnvironmentSteps)
-    monkeypatch.setattr(holdings, "HELD", trial.held)
+    monkeypatch.setattr(limits, "HELD", trial.held)
     monkeypatch.setattr(type(turns), "size", property(lambda _: 180_000, lambda *_: None))
     table.turns(2, **columns)
     assert [each.result.reason for each in table.records] == ["truncated"] * 3
@@ -469,7 +469,7 @@ def test_a_group_has_room_for_no_more_than_may_be_held(monkeypatch: pytest.Monke
     table.environment.hears(m.EnvironmentSteps)
     table.turns(1)
     assert trial.held - before == stack.acts.nbytes + 1 + 3 * 64 * MEASURE
-    monkeypatch.setattr(holdings, "HELD", trial.held + 1_000)
+    monkeypatch.setattr(limits, "HELD", trial.held + 1_000)
     table.agents[0].hears(m.AgentSteps)
     table.answers(0, 0, 1, 1)
     table.environment.hears(m.EnvironmentSteps)

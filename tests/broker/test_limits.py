@@ -25,7 +25,6 @@ from dovetail.broker.durable.write_ahead_log import Live
 from dovetail.broker.peers import limits
 from dovetail.broker.peers.outbox import Audience, Out, Outbox
 from dovetail.broker.requests import catalogue as catalogue_module
-from dovetail.broker.requests import commands as commands_module
 from dovetail.broker.requests.requests import Requests
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.runs.runs import Runs
@@ -467,7 +466,7 @@ def waiting_runs(count: int) -> Conversation:
 
 
 def test_an_experiment_may_have_so_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands_module, "RUNS", 3)
+    monkeypatch.setattr(limits, "RUNS", 3)
     table = waiting_runs(2)
     table.experiment.says(m.Run(9, "game", agents=["p0", "p1"]))
     assert table.experiment.heard.pop().code == "limit"

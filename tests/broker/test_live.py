@@ -111,7 +111,7 @@ def test_every_part_of_the_core_is_in_a_snapshot() -> None:
         | {"slowed", "dropped", "_unauthenticated"},  # of connections, which end with the program
         type(core.runs): {"matches", "episodes", "stacked"},
         type(core.runs.episodes): {"migrations"},
-        type(core._watching): {"_out", "_attended", "_interests", "_audiences", "_others"},
+        type(core._watching): {"_out", "_attended", "_interests"},
     }
     for part in core._parts:
         assert {*fields(part)} - (parts - {*part.STATE}) == {

@@ -50,10 +50,8 @@ FAILED = "the broker failed at a message; its log says why"
 
 
 def _request(handler: Handler, *, new: bool = True) -> Handler:
-    """Wrap a request handler: a ``ProtocolError`` that it raises becomes the answer.
-
-    Unless ``new`` is False, a repeated request gets its earlier answer and skips ``handler``.
-    """
+    """Wrap a request handler: a ``ProtocolError`` that it raises becomes the answer.  Unless
+    ``new`` is False, a repeated request gets its earlier answer and skips ``handler``."""
 
     def handle(peer: Peer, message: Any, now: float) -> None:
         if new and not peer.asks(message.id):
@@ -316,11 +314,8 @@ class Core(BrokerPart):
         return [part.state() for part in self._parts]
 
     def resume(self, states: list[Any]) -> None:
-        """Continue from the ``snapshot`` of another core.
-
-        Raises:
-            ValueError: its parts or their fields are not those of this version.
-        """
+        """Continue from the ``snapshot`` of another core.  Raises ValueError: its parts or their
+        fields are not those of this version."""
         fields = [list(state) if isinstance(state, dict) else state for state in states]
         if fields != [list(part.STATE) for part in self._parts]:
             raise ValueError("the parts of the broker have other fields than these")

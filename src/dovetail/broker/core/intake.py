@@ -29,11 +29,9 @@ from dovetail.protocol.outside import LEAST, MOST
 from dovetail.protocol.scenes import Scene
 from dovetail.protocol.tensors import DIMENSIONS, DTYPES
 
-_AROUND = 1024
-"""An upper bound for the encoded bytes of a turn or view without its array and lists."""
+_AROUND = 1024  # an upper bound for the encoded bytes of a turn or view without its array and lists
 _ARRAY = np.ndarray
-_BITS = 8
-"""Bits of a seat's number; a turn with higher ones is encoded."""
+_BITS = 8  # bits of a seat's number; a turn with higher ones is encoded
 _SMALL = 1 << 62
 _TRAVEL = {id(np.dtype(name)) for name in DTYPES} if sys.byteorder == "little" else set()
 """The ids of NumPy dtypes that need no conversion."""
@@ -44,17 +42,12 @@ _view: Callable[[View], View] = View.__copy__  # type: ignore[attr-defined]
 _flat = Decoder(list[bool | int | float]).decode
 _numbers = Decoder(list[int]).decode
 _scores = Decoder(list[float]).decode
-_SCENE_DEPTH = 8
-"""Nesting depth of a turn with a well-typed scene whose actions are numbers."""
+_SCENE_DEPTH = 8  # nesting depth of a turn with a well-typed scene whose actions are numbers
 _scene = Decoder(Scene, ext_hook=codec.extension).decode
 
 
 class Local:
-    """A peer in this process.
-
-    Args:
-        host: answers its messages; None for a peer that reads its ``inbox``.
-    """
+    """A peer in this process; a ``host`` answers its messages, or else it reads its ``inbox``."""
 
     reliable = True
 
@@ -86,12 +79,10 @@ class Local:
 
 
 def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
-    """Return a turn as the broker would decode it; None if it must be encoded to find out.
-
-    A shortcut for turns whose observations are numbers, lists of numbers, ASCII text or arrays,
-    with or without arrays of afterstates, ASCII text and scenes beside them: encoding and decoding
-    take long.
-    """
+    """Return a turn as the broker would decode it; None if it must be encoded to find out.  A
+    shortcut for turns whose observations are numbers, lists of numbers, ASCII text or arrays, with
+    or without arrays of afterstates, ASCII text and scenes beside them: encoding and decoding take
+    long."""
     said: Any = turn  # what rules return is not always what the types say
     seats: Any = said.seats
     if (
@@ -244,11 +235,9 @@ LARGE = 1 << 12
 
 
 def halves(frames: list[bytes], several: bool) -> list[list[bytes]]:
-    """Split a burst of frames so that the first half is answered early.
-
-    Otherwise all matches move from program to program in step, and only one program works at a
-    time.  Without ``several`` cores that is so anyway, and the burst stays whole.
-    """
+    """Split a burst of frames so that the first half is answered early.  Otherwise all matches move
+    from program to program in step, and only one program works at a time.  Without ``several``
+    cores that is so anyway, and the burst stays whole."""
     if not several or len(frames) < 2:
         return [frames]
     if len(frames) == 2 and len(frames[0]) <= LARGE:
@@ -266,10 +255,8 @@ class Intake:
         self._decoders = _decoders(self._limits)
 
     def take(self, address: Address, frames: Iterable[bytes], now: float) -> None:
-        """Hand the core a burst of frames from a connection.
-
-        A frame that crashes the core (a bug) costs its sender the session.
-        """
+        """Hand the core a burst of frames from a connection.  A frame that crashes the core (a bug)
+        costs its sender the session."""
         core = self._core
         decode = self._decoders[core.role(address)].decode
         for frame in frames:

@@ -75,11 +75,8 @@ class AppendFile:
             self._forcing.start()
 
     def append(self, *parts: bytes) -> None:
-        """Append data, given in parts.
-
-        Raises:
-            OSError: the write failed, and no part counts as written.
-        """
+        """Append data, given in parts.  Raises OSError: the write failed, and no part counts as
+        written."""
         begun = self._end
         try:
             self._put(*parts)
@@ -124,11 +121,8 @@ class AppendFile:
             self._closed.wait(BATCH / 2)
 
     def begin(self, data: bytes) -> None:
-        """Write at offset 0, and sync only that to the device.
-
-        Raises:
-            OSError: the disk refuses.
-        """
+        """Write at offset 0, and sync only that to the device.  Raises OSError: the disk
+        refuses."""
         forced = os.open(self.path, os.O_WRONLY | getattr(os, "O_DSYNC", 0))
         try:
             written = 0
@@ -138,11 +132,7 @@ class AppendFile:
             os.close(forced)
 
     def force(self) -> None:
-        """Sync everything to the device.
-
-        Raises:
-            OSError: it refuses.
-        """
+        """Sync everything to the device.  Raises OSError: it refuses."""
         os.fsync(self._file)
 
     def close(self, *, force: bool = True) -> None:
@@ -158,11 +148,9 @@ class AppendFile:
 
 
 class MappedFile(AppendFile):
-    """An ``AppendFile`` that is memory-mapped, so that small writes need no system call.
-
-    Disk space is reserved before it is written to, so that a full disk raises an error and sends no
-    signal.  Reserved bytes are zeros until they are used; a ``logfile`` may end with zeros.
-    """
+    """An ``AppendFile`` that is memory-mapped, so that small writes need no system call.  Disk
+    space is reserved before it is written to, so that a full disk raises an error and sends no
+    signal.  Reserved bytes are zeros until they are used; a ``logfile`` may end with zeros."""
 
     ROOM = 1 << 17
     """Maximum bytes reserved beyond a write; a reservation takes about 90 us."""
@@ -182,10 +170,8 @@ class MappedFile(AppendFile):
         over: bool = False,
     ) -> None:
         self._map: mmap.mmap | None = None
-        self._start = self._room = 0
-        """The range of the file that is mapped."""
-        self._huge = False
-        """True if the last write was huge, and so beyond any reservation."""
+        self._start = self._room = 0  # the range of the file that is mapped
+        self._huge = False  # True if the last write was huge, and so beyond any reservation
         super().__init__(path, title, end, sync, mode=mode, over=over)
 
     def _put(self, *parts: bytes) -> None:
@@ -243,12 +229,8 @@ class InUse(DovetailError):
 
 
 def lock(path: Path, mode: int = 0o600) -> int:
-    """Open a file for exclusive writing; return its descriptor.
-
-    Raises:
-        InUse: another process has it open.
-        OSError: it cannot be opened.
-    """
+    """Open a file for exclusive writing; return its descriptor.  Raises InUse: another process has
+    it open; OSError: it cannot be opened."""
     try:
         return locking.lock(path, mode)
     except BlockingIOError:

@@ -15,20 +15,9 @@ from dovetail.broker.durable.append_file import AppendFile, Sync, lock
 from dovetail.peer import provenance
 from dovetail.peer.quoting import command
 from dovetail.protocol import codec
+from dovetail.protocol import journal as journal_file
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.journal import (
-    TITLE,
-    VERSION,
-    AnyRecord,
-    EpisodeRecord,
-    NumberRecord,
-    StateRecord,
-    Written,
-    entries,
-    private,
-    version,
-    write,
-)
+from dovetail.protocol.journal import AnyRecord, EpisodeRecord, NumberRecord, StateRecord
 from dovetail.protocol.logfile import CHUNK, HIGHEST, Damage, framing, new_framing, opened, used
 
 MOST = HIGHEST >> 1
@@ -37,11 +26,8 @@ and no broker gets so far."""
 
 
 class Journal:
-    """A journal open for writing.
-
-    Raises:
-        DovetailError: the file cannot be written, is in use, or is not a journal.
-    """
+    """A journal open for writing.  Raises DovetailError: the file cannot be written, is in use, or
+    is not a journal."""
 
     def __init__(self, path: Path, *, sync: Sync = "none") -> None:
         self.path = path
@@ -58,8 +44,7 @@ class Journal:
         """The number of the last record."""
         self._waiting: list[bytes] = []
         self._made = str(provenance.here())
-        self._told = ""
-        """The software named by the latest record that names one."""
+        self._told = ""  # the software named by the latest record that names one
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._open(path, sync)
@@ -70,12 +55,12 @@ class Journal:
         """Lock the file, read it, and return it open for appending."""
         held = lock(path)
         try:
-            if version(path) < VERSION:
+            if journal_file.version(path) < journal_file.VERSION:
                 os.close(held)  # another file takes its place
                 held = -1
                 upgrade(path)
                 held = lock(path)
-            framed = framing(path, TITLE)
+            framed = framing(path, journal_file.TITLE)
             end = self._read(0 if framed is None else len(framed.head))
             if framed is None and end:
                 raise DovetailError(
@@ -92,12 +77,12 @@ class Journal:
             if held >= 0:
                 os.close(held)
             raise
-        self._framing = framed or new_framing(TITLE)
+        self._framing = framed or new_framing(journal_file.TITLE)
         return AppendFile(path, self._framing.head, end, sync, locked=held)
 
     def _read(self, end: int) -> int:
         """Read the records from an offset on; return the offset at which to append."""
-        for each in entries(self.path):
+        for each in journal_file.entries(self.path):
             if isinstance(each, Damage):
                 if each.torn:
                     break
@@ -134,7 +119,7 @@ class Journal:
     def states_until(self, number: int) -> dict[str, bytes]:
         """Return the newest state under each name, up to the record with a number."""
         found = {}
-        for each in entries(self.path):
+        for each in journal_file.entries(self.path):
             if isinstance(each, Damage) or each.number > number:
                 continue
             if isinstance(each.record, StateRecord):
@@ -151,11 +136,8 @@ class Journal:
             self._waiting.append(self._framing.pack(number, codec.encode(record)))
 
     def flush(self) -> None:
-        """Append the queued records; after an error they stay queued.
-
-        Raises:
-            OSError: the disk refuses, and none of them counts as written.
-        """
+        """Append the queued records; after an error they stay queued.  Raises OSError: the disk
+        refuses, and none of them counts as written."""
         if self._waiting:
             self._file.append(b"".join(self._waiting))
             self.number += len(self._waiting)
@@ -167,11 +149,8 @@ class Journal:
         self.flush()
 
     def close(self, following: int = 0) -> None:
-        """Sync to the device and close.
-
-        Args:
-            following: the next number that the broker would assign; 0 if it assigned none.
-        """
+        """Sync to the device and close; ``following`` is the next number that the broker would
+        assign, 0 if it assigned none."""
         if following > self.next:
             with contextlib.suppress(OSError):
                 self.write([NumberRecord(following)])
@@ -179,16 +158,11 @@ class Journal:
 
 
 def upgrade(path: Path) -> None:
-    """Rewrite a journal in the current format, in place.
-
-    If any of it is damaged, the old file is kept with the suffix ``.v1`` or ``.v2``.
-
-    Raises:
-        DovetailError: it is in use, or has no checksums and is damaged.
-        OSError: it cannot be written.
-    """
+    """Rewrite a journal in the current format, in place.  If any of it is damaged, the old file is
+    kept with the suffix ``.v1`` or ``.v2``.  Raises DovetailError: it is in use, or has no
+    checksums and is damaged; OSError: it cannot be written."""
     held = lock(path)
-    form = version(path)
+    form = journal_file.version(path)
     try:
         old = _linked(path, f"{path.name}.v{form}")
         try:
@@ -217,10 +191,8 @@ def _linked(path: Path, name: str) -> Path:
 
 
 def _set_aside(path: Path, end: int) -> None:
-    """Save the bytes after a position to ``.torn``, before they are truncated.
-
-    Zeros at the end are not saved.
-    """
+    """Save the bytes after a position to ``.torn``, before they are truncated.  Zeros at the end
+    are not saved."""
     with opened(path) as file:
         size = file.seek(0, 2)
         if end >= size:
@@ -228,7 +200,9 @@ def _set_aside(path: Path, end: int) -> None:
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data:
             last = used(file, data, end)
             if last > end:
-                with open(path.with_name(path.name + ".torn"), "ab", opener=private) as torn:
+                with open(
+                    path.with_name(path.name + ".torn"), "ab", opener=journal_file.private
+                ) as torn:
                     for at in range(end, last, CHUNK):
                         torn.write(data[at : min(at + CHUNK, last)])
 
@@ -248,13 +222,13 @@ def copy(path: Path, to: Path, *, strict: bool = False, compact: bool = False) -
     """
     last: dict[str, int] = {}
     if compact:
-        for each in entries(path):
-            if isinstance(each, Written) and isinstance(each.record, StateRecord):
+        for each in journal_file.entries(path):
+            if isinstance(each, journal_file.Written) and isinstance(each.record, StateRecord):
                 last[each.record.name] = each.number
     damage = []
 
     def kept() -> Iterator[AnyRecord]:
-        for each in entries(path):
+        for each in journal_file.entries(path):
             if isinstance(each, Damage):
                 if strict and not each.torn:
                     raise DovetailError(
@@ -267,5 +241,5 @@ def copy(path: Path, to: Path, *, strict: bool = False, compact: bool = False) -
                 continue
             yield record
 
-    write(to, kept())
+    journal_file.write(to, kept())
     return damage

@@ -43,31 +43,34 @@ class ObjectCodec:
     ) -> None:
         self._whole = whole
         self._absent = absent
-        self._classes = dict(classes)
+        self._classes: dict[str, Any] = dict(classes)
         self._names = {kind: name for name, kind in classes.items()}
+        self._kinds = self._classes | {name: kind for kind, name in _CONTAINERS.items()}
         self._fields = {name: _fields(kind) for name, kind in classes.items()}
         self._fixed = dict(fixed)
         self._fixed_names = {id(each): name for name, each in fixed.items()}
 
     def encode(self, root: Any) -> bytes:
-        """Encode an object and everything reachable from it.
-
-        Raises:
-            TypeError: an object's class is not listed.
-        """
+        """Encode an object and everything reachable from it.  Raises TypeError: an object's class
+        is not listed."""
         nodes: list[Any] = []
         numbers: dict[int, int] = {}
         reached: list[Any] = []
         """The numbered objects, kept alive so that their ``id`` is not reused."""
 
-        def value(each: Any) -> Any:
+        def value(each: Any, within: bool = False) -> Any:
+            """Encode a value; ``within`` a message by value, since nothing else refers to it."""
             kind = type(each)
             if kind in _PLAIN:
                 if kind is int and not LEAST <= each <= MOST:
                     return Ext(_LARGE, str(each).encode())
                 return each
             if kind is tuple:
-                return [value(part) for part in each]
+                return [value(part, within) for part in each]
+            if within and kind is list:
+                return {"list": [value(part, within) for part in each]}
+            if within and kind is dict:
+                return {"dict": [value(pair, within) for pair in each.items()]}
             fixed = self._fixed_names.get(id(each))
             if fixed is not None:
                 return Ext(_FIXED, fixed.encode())
@@ -76,7 +79,7 @@ class ObjectCodec:
             if kind in self._whole:
                 return Ext(_WHOLE, codec.encode((self._names[kind], each)))
             if kind in self._names and issubclass(kind, msgspec.Struct):
-                fields = [within(getattr(each, part)) for part in kind.__struct_fields__]
+                fields = [value(getattr(each, part), True) for part in kind.__struct_fields__]
                 return Ext(_STRUCT, codec.encode([self._names[kind], *fields]))
             if kind not in _CONTAINERS and kind not in self._names:
                 if dataclasses.is_dataclass(kind):  # it would come back as a dict
@@ -88,43 +91,24 @@ class ObjectCodec:
                 reached.append(each)
             return Ext(_REFERENCE, number.to_bytes(4, "big"))
 
-        def within(each: Any) -> Any:
-            """Encode a part of a message by value, since nothing else refers to it."""
-            if type(each) is list:
-                return {"list": [within(part) for part in each]}
-            if type(each) is dict:
-                return {"dict": [[within(key), within(part)] for key, part in each.items()]}
-            if type(each) is tuple:
-                return [within(part) for part in each]
-            return value(each)
-
         top = value(root)
         while len(nodes) < len(reached):
             each = reached[len(nodes)]
             kind = type(each)
-            container = _CONTAINERS.get(kind)
-            if container == "dict":
-                nodes.append([container, *([value(k), value(v)] for k, v in each.items())])
-            elif container == "set":  # of numbers or names; equal states are equal bytes
-                nodes.append([container, *map(value, sorted(each))])
-            elif container is not None:
-                nodes.append([container, *map(value, each)])
+            name = _CONTAINERS.get(kind) or self._names[kind]
+            if kind is set:  # of numbers or names; equal states are equal bytes
+                parts: Any = sorted(each)
+            elif kind in _CONTAINERS:
+                parts = each.items() if kind is dict else each
+            elif (names := self._fields[name]) is None:
+                parts = vars(each).items()
             else:
-                name = self._names[kind]
-                names = self._fields[name]
-                if names is None:
-                    attributes = vars(each).items()
-                    nodes.append([name, *([key, value(part)] for key, part in attributes)])
-                else:
-                    nodes.append([name, *(value(getattr(each, part)) for part in names)])
+                parts = [getattr(each, part) for part in names]
+            nodes.append([name, *map(value, parts)])
         return codec.encode([top, nodes])
 
     def decode(self, data: bytes) -> Any:
-        """Return the object that was encoded.
-
-        Raises:
-            ValueError: the bytes do not encode such objects.
-        """
+        """Return the object that was encoded.  Raises ValueError: there is none."""
         try:
             return self._decode(data)
         except (LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -148,7 +132,7 @@ class ObjectCodec:
                 return made[int.from_bytes(each.data, "big")]
             if each.code == _STRUCT:
                 name, *fields = msgspec.msgpack.decode(each.data)
-                struct: Any = self._classes[name]
+                struct = self._classes[name]
                 names = struct.__struct_fields__
                 return struct(**dict(zip(names, map(value, fields), strict=True)))
             if each.code == _WHOLE:
@@ -169,9 +153,7 @@ class ObjectCodec:
         for each, (name, *parts) in zip(made, nodes, strict=True):
             if name in ("list", "deque"):
                 each.extend(map(value, parts))
-            elif name == "dict":
-                each.update((value(key), value(part)) for key, part in parts)
-            elif name == "set":
+            elif name in ("dict", "set"):
                 each.update(map(value, parts))
             else:
                 names = self._fields[name]
@@ -181,12 +163,9 @@ class ObjectCodec:
         return value(top)
 
     def _make(self, name: str) -> Any:
-        for container, named in _CONTAINERS.items():
-            if name == named:
-                return container()
-        if name not in self._classes:
+        if name not in self._kinds:
             raise ValueError(f"a {name!r} is not in the list of classes")
-        kind: Any = self._classes[name]
+        kind = self._kinds[name]
         return kind.__new__(kind)
 
 

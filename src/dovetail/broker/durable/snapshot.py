@@ -17,8 +17,7 @@ from dovetail.broker.durable.object_codec import ObjectCodec
 from dovetail.broker.matches.instances import Instance
 from dovetail.broker.matches.match import Match, Play, Seat
 from dovetail.broker.matches.run import RunState, Schedule
-from dovetail.broker.matches.stack import Over, Stack
-from dovetail.broker.matches.stack_columns import Asked
+from dovetail.broker.matches.stack import Holder, Over, Stack
 from dovetail.broker.peers.access import Access, Grant
 from dovetail.broker.peers.limits import Allowance
 from dovetail.broker.peers.outbox import Outbox
@@ -35,7 +34,7 @@ from dovetail.protocol.states import MATCH, RUN, SEAT, SESSION, Machine
 
 _STATE = (
     *(SeatClock, Ending, Episode, Instance, Match, Play, Seat, Outbox, Peer),
-    *(Migration, Request, RunState, Schedule, Settings, Machine, Stack, Over, Asked),
+    *(Migration, Request, RunState, Schedule, Settings, Machine, Stack, Over, Holder),
     *(Access, Grant, Allowance, SeatSeeds),
 )
 _CLASSES = {
@@ -66,10 +65,7 @@ def write(core: Core, locals_: Mapping[str, Any]) -> bytes:
 
 def read(data: bytes, core: Core, absent: Callable[[str], Any]) -> None:
     """Restore a new core from the bytes that ``write`` returned; ``absent`` makes stand-ins for the
-    addresses of peers in the process that wrote them.
-
-    Raises:
-        ValueError: the bytes are not such a state.
-    """
+    addresses of peers in the process that wrote them.  Raises ValueError: the bytes are not such a
+    state."""
     core.resume(ObjectCodec(_CLASSES, _fixed(core), absent).decode(data))
     core.rewatch()

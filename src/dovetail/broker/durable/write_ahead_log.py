@@ -37,8 +37,7 @@ from dovetail.protocol.logfile import HEAD, Damage, Framing, framing, new_framin
 log = logging.getLogger("dovetail.broker")
 
 TITLE = b"dovetail live 2\n"
-_NAME = b"dovetail live "
-"""The start of the title in every version."""
+_NAME = b"dovetail live "  # the start of the title in every version
 GROWTH = 8 << 20
 """Bytes of input after which a new snapshot replaces the file."""
 BULKY = 1 << 10
@@ -57,14 +56,15 @@ access file changed."""
 
 
 class Versioned(msgspec.Struct):
-    """The fields of the first record that all versions share."""
+    """The field of the first record that all versions share."""
 
     version: str = ""
 
 
-class Head(Versioned, kw_only=True):
+class Head(msgspec.Struct):
     """The first record: a snapshot, and all else that restoring the core takes."""
 
+    version: str
     secret: bytes
     now: float
     records: int
@@ -130,10 +130,8 @@ def replay(
 
 
 class Live:
-    """The write-ahead log beside a journal.
-
-    ``restore`` returns what was in progress when the last broker died; ``begin`` opens the file.
-    """
+    """The write-ahead log beside a journal.  ``restore`` returns what was in progress when the last
+    broker died; ``begin`` opens the file."""
 
     def __init__(self, journal: Journal) -> None:
         self.path = place(journal.path)
@@ -148,16 +146,10 @@ class Live:
         self._number = self._size = self._events = 0
         self._limit = GROWTH
 
-    # -- reading ---------------------------------------------------------------------------------
-
     def restore(self, settings: Settings) -> tuple[Core, bytes, float] | None:
-        """Return the last broker's core, secret and time; None if it left none.
-
-        Records that it decided and did not yet write to the journal are written now.
-
-        Raises:
-            OSError: the log cannot be read, or the journal cannot be written.
-        """
+        """Return the last broker's core, secret and time; None if it left none.  Records that it
+        decided and did not yet write to the journal are written now.  Raises OSError: the log
+        cannot be read, or the journal cannot be written."""
         if not self.path.exists():
             return None
         head, events = self._read()
@@ -193,7 +185,9 @@ class Live:
     def _read(self) -> tuple[Head | None, list[Event]]:
         head: Head | None = None
         events: list[Event] = []
-        if framing(self.path, TITLE) is None and self._titled():
+        with self.path.open("rb") as file:
+            title = file.read(len(TITLE))
+        if framing(self.path, TITLE) is None and title.startswith(_NAME) and title != TITLE:
             self._set_aside(_OTHER_VERSION)
             return head, events
         for each in scan(self.path, TITLE, over=True):
@@ -216,45 +210,24 @@ class Live:
             log.warning(text, self.path)
         return head, events
 
-    def _titled(self) -> bool:
-        """Return whether the file has the title of another version."""
-        with self.path.open("rb") as file:
-            title = file.read(len(TITLE))
-        return title.startswith(_NAME) and title != TITLE
-
     def _set_aside(self, why: str) -> None:
         """Rename the file, for the broker that it is for."""
         aside = self.path.with_name(self.path.name + ".old")
         self.path.replace(aside)
         log.warning("the runs in progress end: " + why, aside, self.path)
 
-    # -- writing ---------------------------------------------------------------------------------
-
     def name(self, local: Any) -> str:
         """Return the name that is logged for a peer in this process."""
-        known = self._addresses.get(id(local))
-        if known is None:
-            known = self._addresses[id(local)] = local, f"local {len(self._addresses)}"
-        return known[1]
+        return self._addresses.setdefault(id(local), (local, f"local {len(self._addresses)}"))[1]
 
     def begin(self, core: Core, secret: bytes, now: float) -> None:
-        """Start the log afresh with a snapshot of a core whose output has been taken.
-
-        Raises:
-            DovetailError: another broker uses the file.
-            OSError: it cannot be written; the previous file is intact.
-        """
+        """Start the log afresh with a snapshot of a core whose output has been taken.  Raises
+        DovetailError: another broker uses the file; OSError: it cannot be written; the previous
+        file is intact."""
         names = {name: local for local, name in self._addresses.values()}
         state = snapshot.write(core, names)
-        number = self._journal.number
-        head = Head(
-            version=version(),
-            secret=secret,
-            now=now,
-            records=number,
-            journal=self._journal.identity,
-            state=state,
-        )
+        records, journal = self._journal.number, self._journal.identity
+        head = Head(version(), secret, now, records, journal, state)
         framed = new_framing(TITLE)
         data = framed.head + framed.pack(1, msgspec.msgpack.encode(head))
         kind = MappedFile if hasattr(os, "posix_fallocate") else AppendFile
@@ -283,11 +256,8 @@ class Live:
             last.replace(self._spare)
 
     def flush(self) -> None:
-        """Log the input since the last call.
-
-        Raises:
-            OSError: the disk refuses; the next call tries again.
-        """
+        """Log the input since the last call.  Raises OSError: the disk refuses; the next call tries
+        again."""
         assert self._file is not None
         number = self._number + 1
         if _is_long(self.events):
@@ -336,9 +306,8 @@ def _is_long(events: list[Event]) -> bool:
 
 def _in_parts(events: list[Event]) -> list[bytes]:
     """Return encoded events in parts, in which long frames are parts of their own, uncopied.
-
-    msgspec copies whatever it encodes, so the heads of what contains a long frame are written here.
-    """
+    msgspec copies whatever it encodes, so the heads of what contains a long frame are written
+    here."""
     parts: list[bytes] = []
     some = bytearray(codec.array_head(len(events)))
     for event in events:
@@ -356,14 +325,10 @@ def _in_parts(events: list[Event]) -> list[bytes]:
 
 
 def live(journal: Journal, *, durable: bool) -> Live | None:
-    """Return the write-ahead log beside a journal; None if the broker is not ``durable``.
-
-    A broker that is not removes the log of an earlier one: a later broker that restored it would
-    mistake this one's records for those that the old state had decided.
-
-    Raises:
-        OSError: the file cannot be removed.
-    """
+    """Return the write-ahead log beside a journal; None if the broker is not ``durable``.  A broker
+    that is not removes the log of an earlier one: a later broker that restored it would mistake
+    this one's records for those that the old state had decided.  Raises OSError: the file cannot be
+    removed."""
     if durable:
         return Live(journal)
     _spare(place(journal.path)).unlink(missing_ok=True)

@@ -84,8 +84,7 @@ class Instances(BrokerPart):
     def __init__(self) -> None:
         self._all: dict[int, Instance] = {}
         self._at: dict[Peer, dict[int, Instance]] = {}
-        self._made: dict[Peer, dict[int, Instance]] = {}
-        """By their owners."""
+        self._made: dict[Peer, dict[int, Instance]] = {}  # by their owners
         self._named: dict[str, Instance] = {}
         """Programs that are single agents, by their unique names."""
 

@@ -6,12 +6,14 @@ It sends an ``Episode``'s messages to the peers that hold the environment and th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from msgspec.structs import replace
 from mypy_extensions import mypyc_attr
 
 from dovetail.broker.matches.instances import Instance
+from dovetail.broker.peers.outbox import Audience
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.rules.account import SeatAccount
 from dovetail.broker.rules.clocks import FOREVER, SeatClock
@@ -19,7 +21,6 @@ from dovetail.broker.rules.ending import Ending
 from dovetail.broker.rules.episode import Episode
 from dovetail.broker.rules.legality import sensible
 from dovetail.protocol import messages as m
-from dovetail.protocol.seeds import SeatSeeds
 from dovetail.protocol.states import MATCH, Machine, MatchPhase
 
 
@@ -57,15 +58,9 @@ class Seat(SeatAccount):
         )
 
     def result(self) -> m.SeatResult:
+        agent, counts = self.instance, (self.breaches, self.ignored, self.refused)
         return m.SeatResult(
-            agent=self.instance.agent,
-            instance=self.instance.number,
-            total=self.total,
-            decisions=self.decisions,
-            seconds=self.clock.seconds,
-            breaches=self.breaches,
-            ignored=self.ignored,
-            refused=self.refused,
+            *(agent.agent, agent.number, self.total, self.decisions, self.clock.seconds, *counts),
             measures=self.means(),
             stands_for=self.stands_for,
             since=self.since,
@@ -89,9 +84,25 @@ class Pace(NamedTuple):
     scenes: bool
 
 
-def opening() -> Machine[MatchPhase]:
-    """Return the initial state of a match, whose environment was sent ``open``."""
-    return Machine(MATCH, "opening")
+@dataclass(eq=False, slots=True)
+class Interest:
+    """The watchers of a run and their wishes."""
+
+    asked: list[tuple[Peer, m.Watch]]
+    all: bool
+    """True if any of them wants all turns."""
+    scenes: bool
+    """True if any of them wants the scenes of all turns."""
+    pace: Pace | None
+    """The rate for paced watchers; None if there are none."""
+    thoughts: tuple[bool, bool]
+    """True if any may see thoughts and asks for them: without and with the paced watchers."""
+    audiences: dict[tuple[bool, bool, bool], list[tuple[bool, bool, Audience]]] = field(
+        default_factory=dict
+    )
+    """Audiences of turns with or without a scene, thoughts, and paced watchers."""
+    others: dict[bool, Audience] = field(default_factory=dict)
+    """Audiences of results, with or without paced watchers."""
 
 
 @dataclass(eq=False, slots=True)
@@ -106,7 +117,7 @@ class Match:
     due: float
     """The deadline of the answer to it."""
     timer: float = FOREVER
-    machine: Machine[MatchPhase] = field(default_factory=opening)
+    machine: Machine[MatchPhase] = field(default_factory=partial(Machine, MATCH, "opening"))
     spec: m.Spec = field(default_factory=m.Spec)
     """The environment's spec; empty until it is open."""
     seats: list[Seat] = field(default_factory=list)
@@ -138,10 +149,8 @@ class Match:
         self.due = FOREVER
         self.spec = spec
         spec.match = self.number
-        for what, spaces in (
-            ("observation", spec.observation_spaces),
-            ("action", spec.action_spaces),
-        ):
+        kinds = ("observation", spec.observation_spaces), ("action", spec.action_spaces)
+        for what, spaces in kinds:
             if len(spaces) not in (1, spec.seats):
                 return f"{len(spaces)} {what} spaces for {spec.seats} seats; give one, or one each"
         if spec.forfeit is not None and not all(map(sensible, spec.forfeit)):
@@ -149,23 +158,16 @@ class Match:
         return ""
 
     def begin(
-        self,
-        episode: int,
-        index: int,
-        seed: int,
-        rules: m.RunRules,
-        seated: list[SeatAssignment],
-        now: float,
-        *,
-        watched: bool,
-        scenes: bool,
-        modes: list[m.Mode],
-        draws: SeatSeeds,
-        line: list[list[Any]] | None = None,
-        pace: Pace | None = None,
+        self, episode: int, index: int, rules: m.RunRules, interest: Interest, now: float
     ) -> Play:
-        """Seat the instances and ask for the first turn; ``watched`` and ``scenes`` say whether a
-        watcher wants the text and the scene of each turn, ``draws`` gives the seats' seeds."""
+        """Seat the agents of an episode and ask for the first turn, with the text and the scene
+        that a watcher wants."""
+        run, pace = self.run, interest.pace
+        seed, seated = run.schedule.seed(index), run.assignments(index)
+        modes, draws = run.modes(), run.draws()
+        watched = (rules.stepwise and run.asked.texts) or interest.all
+        for agent in {assignment.instance for assignment in seated}:
+            agent.busy += 1
         if not self.seats:
             self.seats = [Seat(number, each.instance) for number, each in enumerate(seated)]
         before = self._peers()
@@ -187,7 +189,7 @@ class Match:
         start = m.EnvironmentStart(
             *(self.number, episode, seed, wants if any(wants) else []),
             watched=watched,
-            scenes=scenes,
+            scenes=interest.scenes,
         )
         self.machine.on("start")
         if pace is not None:
@@ -203,8 +205,9 @@ class Match:
         asked = self.environment.outbox.ask(sent)
         begun = Episode(
             *(episode, self.number, index, seed, rules, self.spec, self.machine),
-            *(cast("list[SeatAccount]", self.seats), now, line),
+            *(cast("list[SeatAccount]", self.seats), now, run.schedule.line(index)),
         )
+        begun.think = interest.thoughts[due]
         self.play = Play(self, begun, asked, start, seen=due, due=due)
         self.play.pause()
         return self.play
@@ -351,6 +354,10 @@ class Play:
             seat.init = 0
             outbox.deliver(end)
         return [seat.result() for seat in self.match.seats]
+
+    def owes(self, peer: Peer, seat: int, turn: int) -> bool:
+        """Return whether a peer owes a seat's decision of a turn."""
+        return self.episode.owes(seat, turn) and self.match.seats[seat].instance.peer is peer
 
     def seat_of(self, instance: Instance) -> int | None:
         """Return an instance's first seat; None if it has none."""

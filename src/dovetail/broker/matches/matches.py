@@ -37,10 +37,8 @@ class Matches(BrokerPart):
     def server(
         self, asked: m.Run, avoid: Peer | None = None, *, stacked: bool = False
     ) -> Peer | None:
-        """Return the peer with the fewest matches that has room for another of a run.
-
-        A peer to ``avoid`` is the last resort; ``stacked`` asks for a batched match.
-        """
+        """Return the peer with the fewest matches that has room for another of a run.  A peer to
+        ``avoid`` is the last resort; ``stacked`` asks for a batched match."""
         return min(
             self.with_room(asked, stacked=stacked),
             key=lambda each: (each is avoid, len(self._served.get(each, ()))),

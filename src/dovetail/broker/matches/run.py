@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -36,14 +37,11 @@ class Schedule:
 
     def __init__(self, asked: m.Run) -> None:
         self._asked = asked
-        self._next = asked.first_index
-        """The lowest index that was never started."""
+        self._next = asked.first_index  # the lowest index that was never started
         self._last = asked.first_index + asked.episodes
-        self._again: deque[int] = deque()
-        """Indices of interrupted episodes to be played again."""
+        self._again: deque[int] = deque()  # indices of interrupted episodes to be played again
         self._tries: dict[int, int] = {}
-        self._forgiven: set[int] = set()
-        """Indices whose next interruption does not count as a try."""
+        self._forgiven: set[int] = set()  # indices whose next interruption does not count as a try
 
     def __bool__(self) -> bool:
         return bool(self._again) or self._next < self._last
@@ -118,10 +116,6 @@ class Schedule:
         return index // len(self._asked.agents) if self._asked.rotate else index
 
 
-def _running() -> Machine[RunPhase]:
-    return Machine(RUN, "running")
-
-
 @dataclass(eq=False, slots=True)
 class RunState:
     """A run in progress."""
@@ -134,7 +128,7 @@ class RunState:
     schedule: Schedule
     told: m.Progress
     """The last ``progress``."""
-    machine: Machine[RunPhase] = field(default_factory=_running)
+    machine: Machine[RunPhase] = field(default_factory=partial(Machine, RUN, "running"))
     matches: dict[int, Match] = field(default_factory=dict)
     idle: list[Match] = field(default_factory=list)
     playing: dict[Match, Play] = field(default_factory=dict)
@@ -186,11 +180,10 @@ class RunState:
         """Return the record of an episode, with the run's names for the players, by seat."""
         asked, names = self.asked, []
         if asked.names:
+            players = zip(self.schedule.seating(result.index), result.seats, strict=True)
             names = [
-                asked.names[player] if seat.stands_for is None else seat.agent
-                for player, seat in zip(
-                    self.schedule.seating(result.index), result.seats, strict=True
-                )
+                asked.names[each] if seat.stands_for is None else seat.agent
+                for each, seat in players
             ]
         return EpisodeRecord(
             *(result, asked.environment, asked.configuration, self.rules.mode, actions, breached),
@@ -253,12 +246,8 @@ def waits(asked: m.Run) -> bool:
 
 def fixed(asked: m.Run, offers: Mapping[str, m.Offer]) -> dict[str, Any]:
     """Return a run's configuration, completed with the defaults of the offers, given by peer name.
-
-    All of its matches then play the same game, whichever peer serves them.
-
-    Raises:
-        ProtocolError: ``unknown``: the defaults differ.
-    """
+    All of its matches then play the same game, whichever peer serves them.  Raises ProtocolError
+    (``unknown``): the defaults differ."""
     found = dict(asked.configuration)
     peers = list(offers)
     for option in offers[peers[0]].parameters if peers else ():

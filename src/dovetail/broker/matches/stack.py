@@ -6,7 +6,8 @@ A column has an entry per slot, or per slot and seat.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -15,23 +16,14 @@ import numpy as np
 from dovetail.broker.matches import stack_decode as reading
 from dovetail.broker.matches.instances import Instance
 from dovetail.broker.matches.match import Match
-from dovetail.broker.matches.stack_columns import NONE, Asked, StackColumns
+from dovetail.broker.matches.stack_columns import NONE, StackColumns
+from dovetail.broker.rules import ending as endings
 from dovetail.broker.rules.clocks import FOREVER
-from dovetail.broker.rules.ending import (
-    SEAT_REASONS,
-    Ending,
-    breach,
-    crash,
-    others_win,
-    resigned,
-    too_long,
-    where,
-)
+from dovetail.broker.rules.ending import Ending
 from dovetail.broker.rules.legality import refusal, replacement
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
-from dovetail.protocol.seeds import SeatSeeds
 
 
 @dataclass(eq=False, slots=True)
@@ -48,19 +40,59 @@ class Over:
     """By seat: 1 if truncated, 0 if terminated; None if the ending holds for all."""
 
     def reason(self, seat: int) -> m.Reason:
-        return self.ending.reason if self.truncated is None else SEAT_REASONS[self.truncated[seat]]
+        return (
+            self.ending.reason
+            if self.truncated is None
+            else endings.SEAT_REASONS[self.truncated[seat]]
+        )
+
+
+@dataclass(eq=False, slots=True)
+class Holder:
+    """An agent with seats in a batched match, and its decisions of the current batch."""
+
+    number: int
+    """Its entry in the column ``holder``."""
+    instance: Instance
+    inits: list[int] = field(default_factory=list)
+    """The ``seq`` of each ``init``, until it has acted."""
+    rows: Column | None = None
+    """The rows of the batch that it has yet to answer; None if there are none."""
+    seq: int = 0
+    """The ``seq`` of these decisions."""
+    sent: float = 0.0
+    stood: float | None = None
+    """The time at which its clock was stopped; None while it runs."""
+    last: float | None = None
+    """Seconds of its latest answer."""
+
+    def stop(self, now: float) -> None:
+        """Stop the clock until ``go``."""
+        if self.stood is None:
+            self.stood = now
+
+    def go(self, now: float) -> None:
+        """Resume a stopped clock as if no time had passed."""
+        if self.stood is not None:
+            self.sent += now - self.stood
+            self.stood = None
+
+    def answered(self, now: float) -> tuple[Column, float]:
+        """Return the rows that were pending, and the seconds of the answer."""
+        rows, self.rows, self.last = self.rows, None, now - self.sent
+        assert rows is not None
+        return rows, self.last
 
 
 class Stack(StackColumns):
     """The episodes of a batched match."""
 
-    def __init__(
-        self, match: Match, rules: m.RunRules, agents: list[Instance], draws: SeatSeeds
-    ) -> None:
-        self.instances = list(dict.fromkeys(agents))
-        """The distinct agents; a *holder* is an index in this list."""
-        holders = np.array([self.instances.index(agent) for agent in agents], np.int32)
-        super().__init__(match.slots, match.spec.seats, holders, draws)
+    def __init__(self, match: Match) -> None:
+        run, rules = match.run, match.run.rules
+        agents = list(dict.fromkeys(run.agents))
+        self.holders = [Holder(number, agent) for number, agent in enumerate(agents)]
+        holders = np.array([agents.index(agent) for agent in run.agents], np.int32)
+        super().__init__(match.slots, match.spec.seats, holders, run.draws())
         self.match = match
         self.rules = rules
         self.space: Any = match.spec.action_spaces[0]
@@ -75,12 +107,6 @@ class Stack(StackColumns):
         self.batch = -1
         self.seq = 0
         """The ``seq`` of the latest batch to the environment."""
-        self.last: dict[int, float] = {}
-        """Seconds of each holder's latest answer."""
-        self.inits: dict[int, list[int]] = {}
-        """The ``seq`` of each ``init`` to a holder, until it has acted."""
-        self.asked: dict[int, Asked] = {}
-        """The pending decisions of each holder."""
         self.overs: list[Over] = []
         """Ended episodes that were not reported yet."""
         self.moves = 0
@@ -89,6 +115,11 @@ class Stack(StackColumns):
         """True from the environment's turns until the agents are asked."""
         self.ending: set[int] = set()
         """Slots whose episode a seat ended in this batch."""
+
+    @property
+    def asked(self) -> list[Holder]:
+        """The holders whose decisions are pending."""
+        return [each for each in self.holders if each.rows is not None]
 
     def step(self, begun: Column, now: float) -> m.EnvironmentSteps:
         """Return the next batch for the environment: actions, and episodes to start."""
@@ -112,14 +143,9 @@ class Stack(StackColumns):
             step.seeds = self.seed[begun]
         return step
 
-    # -- the environment's turns -----------------------------------------------------------------
-
     def turned(self, turns: m.Turns) -> list[Over]:
-        """Handle the environment's answer to the batch; return the episodes that it ends.
-
-        Raises:
-            ProtocolError: ``invalid``: the columns contradict the batch, the spec or each other.
-        """
+        """Handle the environment's answer to the batch; return the episodes that it ends.  Raises
+        ProtocolError (``invalid``): the columns contradict the batch, the spec or each other."""
         batch = self.slots
         ended = reading.turns(turns, batch, self.match.spec, self.space)
         over, rows, outcomes, cut = turns.over, turns.rows, turns.outcomes, turns.truncated
@@ -144,7 +170,7 @@ class Stack(StackColumns):
         kinds = [] if over is None else over[ended].tolist()
         cut = None if cut is None else cut.tolist()
         for at, slot in enumerate(batch[ended].tolist()):
-            ending = Ending(SEAT_REASONS[kinds[at] - 1], None, scores[at])
+            ending = Ending(endings.SEAT_REASONS[kinds[at] - 1], None, scores[at])
             found.append(Over(slot, ending, [], at, None if cut is None else cut[at]))
         found = [each for each in found if each.slot not in wrong]
         for slot, text in wrong.items():
@@ -154,7 +180,7 @@ class Stack(StackColumns):
         if limit is not None:
             late = rows[self.turn[rows] >= limit]
             for slot in sorted(set(late.tolist()) - wrong.keys()):
-                found.append(Over(slot, too_long(limit), self.seen(slot)))
+                found.append(Over(slot, endings.too_long(limit), self.seen(slot)))
         return found
 
     def _failed(self, fault: m.Fault, slot: int, seen: list[Any]) -> Over:
@@ -171,46 +197,39 @@ class Stack(StackColumns):
             return Ending("environment-failed", message=message)
         self.breaches[slot, seat] += 1
         price, forfeit = self.rules.on_illegal, partial(self.forfeit, slot)
-        return breach(price, seat, "illegal-action", message, forfeit)
+        return endings.breach(price, seat, "illegal-action", message, forfeit)
 
-    # -- decisions -------------------------------------------------------------------------------
-
-    def decide(self, now: float) -> dict[int, tuple[m.AgentSteps, Column]]:
-        """Return the decisions of the batch by holder, each with its rows of the batch."""
+    def decide(self, now: float) -> Iterator[tuple[Holder, m.AgentSteps]]:
+        """Yield each holder that is to act in the batch, with its decisions."""
         alive = self.live.take(self.rows)
         if not columns.every(alive):
             self.keep(alive)
         holders = self.holder.take(self.at)
         self.deadline = now + self.most if len(self.rows) else FOREVER
         limit = self.rules.clock.decision
-        found = {}
-        for holder in range(len(self.instances)):
-            [mine] = (holders == holder).nonzero()
-            if not len(mine):
-                continue
-            clock = None if limit is None else m.Clock(limit, None, self.last.get(holder))
-            found[holder] = self.ask(self.match.number, self.batch, mine, clock), mine
-        return found
+        for each in self.holders:
+            [mine] = (holders == each.number).nonzero()
+            if len(mine):
+                each.rows, each.sent, each.stood = mine, now, None
+                clock = None if limit is None else m.Clock(limit, None, each.last)
+                yield each, self.ask(self.match.number, self.batch, mine, clock)
 
-    def acted(self, holder: int, answer: m.Actions, now: float) -> list[Over]:
-        """Handle a holder's answers; return the episodes that they end.
-
-        Raises:
-            ProtocolError: ``invalid``: the rows are not those of the decisions.
-        """
-        asked = self.asked[holder]
-        rows, seats = self.share(self.rows, asked.rows), self.share(self.seats, asked.rows)
+    def acted(self, holder: Holder, answer: m.Actions, now: float) -> list[Over]:
+        """Handle a holder's answers; return the episodes that they end.  Raises ProtocolError
+        (``invalid``): the rows are not those of the decisions."""
+        mine = holder.rows
+        assert mine is not None
+        rows, seats = self.share(self.rows, mine), self.share(self.seats, mine)
         count = len(rows)
         faults = reading.actions(answer, rows, seats)
-        del self.asked[holder]
-        took = self._answered(holder, asked, now)
-        self.actions[asked.rows] = answer.actions
+        mine, took = self._answered(holder, now)
+        self.actions[mine] = answer.actions
         late = self.rules.clock.decision is not None and took > self.most
         if late:
             settled = set(range(count))
         else:
             settled = {*answer.resigns, *faults}
-            allowed = self.allowed(asked.rows, self.space)
+            allowed = self.allowed(mine, self.space)
             if not columns.every(allowed):
                 settled.update(np.flatnonzero(~allowed).tolist())
         found: list[Over] = []
@@ -219,21 +238,23 @@ class Stack(StackColumns):
             if slot in self.ending:
                 continue
             if row in faults and faults[row].code == "timeout":
-                found += self._breach(int(asked.rows[row]), "timeout", faults[row].message)
+                found += self._breach(int(mine[row]), "timeout", faults[row].message)
             elif row in faults:
                 found.append(self._over(slot, self._crash(slot, seat, faults[row])))
             elif late:
                 what = f"answered after {took:.3f} s"
-                found += self._breach(int(asked.rows[row]), "timeout", what)
+                found += self._breach(int(mine[row]), "timeout", what)
             elif row in answer.resigns:
                 forfeit = partial(self.forfeit, slot)
-                found.append(self._over(slot, resigned(seat, int(self.turn[slot]), forfeit)))
+                found.append(
+                    self._over(slot, endings.resigned(seat, int(self.turn[slot]), forfeit))
+                )
             else:
-                found += self._breach(int(asked.rows[row]), "illegal-action")
+                found += self._breach(int(mine[row]), "illegal-action")
         refused, measures = answer.refused, answer.measures
         if refused is not None or measures is not None:
             ended: dict[int, Any] = {over.slot: over.ending.blame for over in found}
-            for row, (slot, seat) in enumerate(self.named(asked.rows)):
+            for row, (slot, seat) in enumerate(self.named(mine)):
                 if slot in self.ending and seat > ended.get(slot, -1):
                     continue  # too late
                 if refused is not None:
@@ -242,41 +263,38 @@ class Stack(StackColumns):
                     self.measure(slot, seat, measures[row])
         return found
 
-    def unreadable(self, holder: int, message: str, now: float) -> list[Over]:
+    def unreadable(self, holder: Holder, message: str, now: float) -> list[Over]:
         """Handle an unreadable answer as a crash at each of the holder's decisions."""
-        asked = self.asked.pop(holder)
-        self._answered(holder, asked, now)
+        mine, _ = self._answered(holder, now)
         return [
             self._over(slot, self._crash(slot, seat, m.Error("crashed", message)))
-            for slot, seat in self.named(asked.rows)
+            for slot, seat in self.named(mine)
             if slot not in self.ending
         ]
 
     def _crash(self, slot: int, seat: int, error: m.Error | m.Fault) -> Ending:
         self.breaches[slot, seat] += 1
-        return crash(self.rules.on_crash, seat, error, partial(self.forfeit, slot))
+        return endings.crash(self.rules.on_crash, seat, error, partial(self.forfeit, slot))
 
-    def overdue(self, holder: int, now: float) -> list[Over]:
+    def overdue(self, holder: Holder, now: float) -> list[Over]:
         """Handle a holder's overdue decisions; return the episodes that end."""
-        asked = self.asked.pop(holder)
-        took = self._answered(holder, asked, now)
+        mine, took = self._answered(holder, now)
         found: list[Over] = []
-        for row, (slot, seat) in zip(asked.rows.tolist(), self.named(asked.rows), strict=True):
+        for row, (slot, seat) in zip(mine.tolist(), self.named(mine), strict=True):
             if slot in self.ending:
                 continue
             if self.rules.clock.decision is not None:
                 found += self._breach(row, "timeout", f"no answer within {took:.3f} s")
                 continue
-            what = where(seat, int(self.turn[slot]), f"no answer within {took:.0f} s")
+            what = endings.where(seat, int(self.turn[slot]), f"no answer within {took:.0f} s")
             found.append(self._over(slot, self.forfeit(slot, seat, "stalled", what)))
         return found
 
-    def _answered(self, holder: int, asked: Asked, now: float) -> float:
-        took = now - asked.sent
-        self.last[holder] = took
-        at = self.share(self.at, asked.rows)
+    def _answered(self, holder: Holder, now: float) -> tuple[Column, float]:
+        mine, took = holder.answered(now)
+        at = self.share(self.at, mine)
         self.seconds.put(at, self.seconds.take(at) + took)
-        return took
+        return mine, took
 
     def _breach(self, row: int, reason: m.Reason, what: str = "") -> list[Over]:
         """Apply the run's rule for a timeout or an illegal action."""
@@ -292,8 +310,10 @@ class Stack(StackColumns):
             return []
         given = int(self.actions[row])
         named = "that is not a number" if given == columns.NO_NUMBER else given
-        said = where(seat, turn, what or refusal(named, legal, self.space))
-        return [self._over(slot, breach(price, seat, reason, said, partial(self.forfeit, slot)))]
+        said = endings.where(seat, turn, what or refusal(named, legal, self.space))
+        return [
+            self._over(slot, endings.breach(price, seat, reason, said, partial(self.forfeit, slot)))
+        ]
 
     def _over(self, slot: int, ending: Ending) -> Over:
         self.ending.add(slot)
@@ -306,9 +326,7 @@ class Stack(StackColumns):
             earned = np.full(spec.seats, spec.forfeit[1])
             earned[seat] = spec.forfeit[0]
             self.credit(earned[None], np.array([slot]), [])
-        return Ending(reason, seat, others_win(spec.seats, seat), message)
-
-    # -- the end ---------------------------------------------------------------------------------
+        return Ending(reason, seat, endings.others_win(spec.seats, seat), message)
 
     def final(self, over: Over, seat: int) -> Any:
         if over.final < 0:
@@ -332,7 +350,7 @@ class Slot:
         """Return an instance's first seat; None if it has none."""
         stack = self._stack
         holders = stack.holder[self._number].tolist()
-        number = stack.instances.index(instance)
+        number = next(each.number for each in stack.holders if each.instance is instance)
         return holders.index(number) if number in holders else None
 
     def forfeit(self, seat: int, what: str) -> Ending:

@@ -6,7 +6,6 @@ each seat to act.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -24,34 +23,11 @@ MEASURE = 1_300
 """Maximum bytes of a measure, with its name."""
 
 
-@dataclass(eq=False, slots=True)
-class Asked:
-    """The decisions that a holder has yet to answer."""
-
-    seq: int
-    rows: Column
-    """Its rows of the batch."""
-    sent: float
-    stood: float | None = None
-    """The time at which its clock was stopped; None while it runs."""
-
-    def stop(self, now: float) -> None:
-        """Stop the clock until ``go``."""
-        if self.stood is None:
-            self.stood = now
-
-    def go(self, now: float) -> None:
-        """Resume a stopped clock as if no time had passed."""
-        if self.stood is not None:
-            self.sent += now - self.stood
-            self.stood = None
-
-
 class StackColumns:
     """The accounts and decisions; ``holders`` has the holder of each agent of the run."""
 
     def __init__(self, size: int, seats: int, holders: Column, draws: SeatSeeds) -> None:
-        self.holders = holders
+        self._holders = holders
         self.live = np.zeros(size, bool)
         self.playing = 0
         """The number of live slots."""
@@ -103,7 +79,7 @@ class StackColumns:
         self.index[slots] = indices
         self.turn[slots] = -1
         self.player[slots] = players
-        self.holder[slots] = self.holders[players]
+        self.holder[slots] = self._holders[players]
         for column in self.accounts()[1:]:
             column[slots] = 0
         self.pending[slots] = 0

@@ -39,10 +39,7 @@ def problem(spec: m.Spec) -> str:
 
 def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> Column:
     """Replace the columns of turns by checked ones; return the indices of the slots that ended.
-
-    Raises:
-        ProtocolError: ``invalid``: they contradict the batch, the spec or each other.
-    """
+    Raises ProtocolError (``invalid``): they contradict the batch, the spec or each other."""
     size, number = len(batch), spec.seats
     slots = columns.read("slots", given.slots, np.int32, -1)
     if not columns.same(slots, batch):
@@ -109,11 +106,8 @@ def wrong(read: m.Turns, batch: Column, ended: Column) -> dict[int, str]:
 
 
 def _acting(given: m.Turns, go: Column, number: int) -> tuple[Column, Column]:
-    """Return the slot and seat of each decision, which must cover the slots in progress.
-
-    Raises:
-        ProtocolError: ``invalid``: a row is doubled, foreign or missing.
-    """
+    """Return the slot and seat of each decision, which must cover the slots in progress.  Raises
+    ProtocolError (``invalid``): a row is doubled, foreign or missing."""
     rows = columns.read("rows", given.rows, np.int32, -1)
     seats = columns.read("seats", given.seats, np.int32, len(rows))
     if not columns.every(seats.view(np.uint32) < number):  # a negative number is a large one
@@ -133,11 +127,8 @@ def _acting(given: m.Turns, go: Column, number: int) -> tuple[Column, Column]:
 
 def actions(given: m.Actions, rows: Column, seats: Column) -> dict[int, m.Fault]:
     """Replace the columns of an answer, to the decisions of some slots and seats, by checked ones;
-    return the faults by row.
-
-    Raises:
-        ProtocolError: ``invalid``: the rows are not those of the decisions.
-    """
+    return the faults by row.  Raises ProtocolError (``invalid``): the rows are not those of the
+    decisions."""
     count = len(rows)
     slots = columns.read("slots", given.slots, np.int32, -1)
     if not columns.same(slots, rows):

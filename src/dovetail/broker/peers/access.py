@@ -72,51 +72,33 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True):
         return any(each.public == public and not each.revoked for each in self.keys.values())
 
     def admit(self, credential: str, role: m.Role, offers: Sequence[str], present: int) -> str:
-        """Return the name of the key of a program that says ``hello``.
-
-        Args:
-            credential: its public key, or its token's digest.
-            role: its role.
-            offers: the names of its offers.
-            present: the number of other connected programs with the key.
-
-        Raises:
-            ProtocolError: ``access`` or ``limit``: it is not admitted.
-        """
-        for name, grant in self.keys.items():  # noqa: B007 (both are used below)
-            if credential in (grant.public, grant.token):
-                break
-        else:
+        """Return the name of the key of a program that says ``hello``; ``credential`` is its public
+        key or its token's digest, ``present`` the number of other connected programs with the key.
+        Raises ProtocolError (``access`` or ``limit``): it is not admitted."""
+        holders = (n for n, each in self.keys.items() if credential in (each.public, each.token))
+        if (name := next(holders, None)) is None:
+            text = f"the key {credential} is not in the broker's access file"
             if credential.startswith(DIGEST):
-                raise ProtocolError(
-                    "access", "the token is missing or wrong; ask the person who runs this broker"
-                )
-            raise ProtocolError(
-                "access", f"the key {credential} is not in the broker's access file"
-            )
+                text = "the token is missing or wrong; ask the person who runs this broker"
+            raise ProtocolError("access", text)
+        grant = self.keys[name]
         if grant.revoked:
             raise ProtocolError("access", f"the key {name!r} was revoked")
         if role not in grant.roles:
             roles = " or ".join(grant.roles) or "nothing"
-            raise ProtocolError(
-                "access", f"the key {name!r} may not be an {role}; it may be {roles}"
-            )
+            text = f"the key {name!r} may not be an {role}; it may be {roles}"
+            raise ProtocolError("access", text)
         for offer in offers:
             if not _matches(offer, grant.offers):
                 names = ", ".join(grant.offers) or "nothing"
-                raise ProtocolError(
-                    "access",
-                    f"the key {name!r} may not offer {quoted(offer)}; it may offer {names}",
-                )
+                text = f"the key {name!r} may not offer {quoted(offer)}; it may offer {names}"
+                raise ProtocolError("access", text)
             holder = self.pinned.get(offer, name)
             if holder != name:
                 raise ProtocolError("access", f"only the key {holder!r} may offer {quoted(offer)}")
         if present >= grant.limits.peers:
-            text = (
-                f"{present} programs with the key {name!r} are connected, and no more may be; "
-                "end one of them"
-            )
-            raise ProtocolError("limit", text)
+            text = f"{present} programs with the key {name!r} are connected, and no more may be"
+            raise ProtocolError("limit", f"{text}; end one of them")
         return name
 
     def may_use(self, name: str, other: str) -> bool:
@@ -141,16 +123,9 @@ class Source(Protocol):
 
 
 def credential(connection: object, token: str | None) -> str:
-    """Return the credential of a program at a broker with keys.
-
-    Args:
-        connection: the connection's address.
-        token: the token in its ``hello``.
-
-    Returns:
-        The public key in the address; the digest of the token for a program in a browser, which has
-        no key; an empty string for a peer in this process.
-    """
+    """Return the credential of a program at a broker with keys: the public key in the address of
+    its connection; the digest of the token in its ``hello`` for a program in a browser, which has
+    no key; an empty string for a peer in this process."""
     if not isinstance(connection, bytes):
         return ""
     if len(connection) > LENGTH:

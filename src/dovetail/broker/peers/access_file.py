@@ -28,11 +28,8 @@ _DIGEST = re.compile(DIGEST + "[0-9a-f]{64}")
 
 
 def read(path: Path) -> Access:
-    """Read an access file.
-
-    Raises:
-        DovetailError: it cannot be read or is invalid; the error is one line with the place.
-    """
+    """Read an access file.  Raises DovetailError: it cannot be read or is invalid; the error is one
+    line with the place."""
     try:
         table = outside.table(path)
     except OSError as error:
@@ -80,11 +77,8 @@ def broker_key(path: Path, access: Access) -> Path:
 
 
 class AccessFile:
-    """An access file in use by a broker.
-
-    Raises:
-        DovetailError: the file or the broker's key cannot be read.
-    """
+    """An access file in use by a broker.  Raises DovetailError: the file or the broker's key cannot
+    be read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -94,10 +88,8 @@ class AccessFile:
         self.key = keys.read(broker_key(path, self.access))
 
     def changed(self) -> Access | None:
-        """Return the permissions if the file has changed, else None.
-
-        An unreadable file changes nothing; the reason is logged.
-        """
+        """Return the permissions if the file has changed, else None.  An unreadable file changes
+        nothing; the reason is logged."""
         now = time.monotonic()
         if now - self._looked < LOOK:
             return None

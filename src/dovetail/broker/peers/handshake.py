@@ -24,10 +24,7 @@ def check(
     hello: m.Hello, token: str | None, allowance: limits.Allowance, entrant: str = ""
 ) -> None:
     """Check a ``hello``; ``entrant`` is the owner of the access token that it carries, if any.
-
-    Raises:
-        ProtocolError: the ``hello`` is refused.
-    """
+    Raises ProtocolError: the ``hello`` is refused."""
     if hello.version != m.VERSION:
         raise ProtocolError("version", _other(hello.version))
     if token is not None and not carries(hello, token):
@@ -35,23 +32,30 @@ def check(
             text = "the access token is missing or wrong; ask the person who runs this broker"
             raise ProtocolError("access", text)
         if hello.role != "agent":
-            raise ProtocolError(
-                "access", f"this access token is for agents, not for an {hello.role}"
-            )
-    limits.check(hello, allowance)
+            text = f"this access token is for agents, not for an {hello.role}"
+            raise ProtocolError("access", text)
+    if len(hello.offers) > allowance.offers:
+        most = f"{allowance.offers:,}"
+        text = f"{len(hello.offers):,} offers; a peer may have {most}; use several peers"
+        raise ProtocolError("limit", text)
+    names = [("name", hello.name), ("software", hello.software)]
+    if text := limits.overlong([*names, *(("name of an offer", o.name) for o in hello.offers)]):
+        raise ProtocolError("limit", text)
+    for offer in hello.offers:
+        size = limits.elements([offer.parameters, offer.seats, offer.wants])
+        if size > limits.OFFER_ELEMENTS:
+            text = f"the offer {offer.name!r} has {size:,} values; it may have"
+            raise ProtocolError("limit", f"{text} {limits.OFFER_ELEMENTS:,}")
     if hello.offers and hello.role not in ("environment", "agent"):
         raise ProtocolError("invalid", f"an {hello.role} has no offers")
-    names = [offer.name for offer in hello.offers]
-    if any(map(UNNAMED.search, (hello.name, hello.software, *names))):
+    offered = [offer.name for offer in hello.offers]
+    if any(map(UNNAMED.search, (hello.name, hello.software, *offered))):
         raise ProtocolError("invalid", f"a name {UNNAMED_TEXT}; leave them out")
     for offer in hello.offers:
         if not jsontext.plain(offer.parameters):
-            raise ProtocolError(
-                "invalid",
-                f"the parameters of {offer.name!r} have a value that JSON lacks, such as NaN; "
-                "give a JSON Schema",
-            )
-    twice = [name for name, count in Counter(names).items() if count > 1]
+            text = f"the parameters of {offer.name!r} have a value that JSON lacks, such as NaN"
+            raise ProtocolError("invalid", f"{text}; give a JSON Schema")
+    twice = [name for name, count in Counter(offered).items() if count > 1]
     if twice:
         raise ProtocolError("invalid", f"{twice[0]!r} is offered twice; give each its own name")
 
@@ -70,17 +74,11 @@ def scoped(hello: m.Hello, owner: str) -> m.Hello:
 def still(
     peer: Peer, access: Access | None, entrant: Callable[[str], str | None]
 ) -> limits.Allowance | None:
-    """Check that a peer is still admitted; return its key's limits, None without a key.
-
-    Raises:
-        ProtocolError: ``access``: its key or token was revoked, or no longer permits its role.
-    """
+    """Check that a peer is still admitted; return its key's limits, None without a key.  Raises
+    ProtocolError (``access``): its key or token was revoked, or no longer permits its role."""
     if peer.token and entrant(peer.token) != peer.entrant:
-        raise ProtocolError(
-            "access",
-            f"the access token of {peer.entrant!r} was revoked; "
-            "ask the person who runs this broker",
-        )
+        text = f"the access token of {peer.entrant!r} was revoked"
+        raise ProtocolError("access", f"{text}; ask the person who runs this broker")
     if not peer.public or access is None:
         return None
     name = access.admit(peer.public, peer.role, list(peer.offers), 0)

@@ -10,19 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.broker.peers.limits import (
-    GREETED,
-    HELD,
-    HELD_IN_ALL,
-    KEPT_VALUE,
-    LITTLE,
-    SMALL,
-    STATE_BYTES_IN_ALL,
-    STATES,
-    elements,
-    overlong,
-    quoted,
-)
+from dovetail.broker.peers import limits
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerState
 from dovetail.protocol import messages as m
@@ -35,15 +23,12 @@ def weight(broker: BrokerState, peer: Peer) -> int:
     if peer.outbox.reliable:
         return 0
     size = max(0, peer.size)
-    return size + KEPT_VALUE * min(size, broker.settings.limits.elements)
+    return size + limits.KEPT_VALUE * min(size, broker.settings.limits.elements)
 
 
 def check_room(broker: BrokerState, peer: Peer, more: int = 0) -> None:
-    """Check that memory may be held for a peer's latest message and ``more`` bytes.
-
-    Raises:
-        ProtocolError: ``limit``: the peer would hold too much.
-    """
+    """Check that memory may be held for a peer's latest message and ``more`` bytes.  Raises
+    ProtocolError (``limit``): the peer would hold too much."""
     if peer.outbox.reliable:
         return
     if text := _too_much(broker, peer, weight(broker, peer) + more):
@@ -51,13 +36,14 @@ def check_room(broker: BrokerState, peer: Peer, more: int = 0) -> None:
 
 
 def greeted(broker: BrokerState, hello: m.Hello, size: int) -> int:
-    """Return the bytes that a new peer holds with its offers, beyond the few of most peers.
-
-    Raises:
-        ProtocolError: ``limit``: the peers together would hold too much.
-    """
-    held = size + KEPT_VALUE * elements(hello) - GREETED if size > SMALL else 0
-    if held > 0 and in_all(broker) + held > HELD_IN_ALL:
+    """Return the bytes that a new peer holds with its offers, beyond the few of most peers.  Raises
+    ProtocolError (``limit``): the peers together would hold too much."""
+    held = (
+        size + limits.KEPT_VALUE * limits.elements(hello) - limits.GREETED
+        if size > limits.SMALL
+        else 0
+    )
+    if held > 0 and in_all(broker) + held > limits.HELD_IN_ALL:
         raise ProtocolError("limit", f"{_FULL}; offer less")
     return max(0, held)
 
@@ -67,22 +53,23 @@ def in_all(broker: BrokerState) -> int:
     return sum(each.held for each in broker.sessions.values())
 
 
-_FULL = f"the broker holds {HELD_IN_ALL:,} bytes for offers, requests, agents and runs, and no more"
+_MOST = f"{limits.HELD_IN_ALL:,} bytes for offers, requests, agents and runs"
+_FULL = f"the broker holds {_MOST}, and no more"
 
 
 def _too_much(broker: BrokerState, peer: Peer, more: int) -> str:
     """Return why ``more`` bytes would be too many for a peer, or an empty string."""
-    if peer.held + more > HELD:
+    if peer.held + more > limits.HELD:
         what = "your offers, requests, agents and runs"
-        return f"{what} hold {peer.held:,} bytes, and may hold {HELD:,}"
-    if peer.held + more > LITTLE and in_all(broker) + more > HELD_IN_ALL:
+        return f"{what} hold {peer.held:,} bytes, and may hold {limits.HELD:,}"
+    if peer.held + more > limits.LITTLE and in_all(broker) + more > limits.HELD_IN_ALL:
         return _FULL
     return ""
 
 
 def grown(value: Any, size: int) -> int:
     """Return an upper bound of the memory of a turn or action that came in ``size`` bytes."""
-    return size + KEPT_VALUE * elements(value) if size else 0
+    return size + limits.KEPT_VALUE * limits.elements(value) if size else 0
 
 
 def grow(broker: BrokerState, peer: Peer, more: int) -> str:
@@ -93,11 +80,8 @@ def grow(broker: BrokerState, peer: Peer, more: int) -> str:
 
 
 def check_requests(broker: BrokerState, peer: Peer) -> None:
-    """Check that a peer may make another request to another peer's program.
-
-    Raises:
-        ProtocolError: ``limit``: too many are pending, or they hold too much.
-    """
+    """Check that a peer may make another request to another peer's program.  Raises ProtocolError
+    (``limit``): too many are pending, or they hold too much."""
     if peer.unanswered >= peer.allowance.requests:
         text = f"{peer.unanswered:,} of your requests are not answered yet; wait for them"
         raise ProtocolError("limit", text)
@@ -105,35 +89,29 @@ def check_requests(broker: BrokerState, peer: Peer) -> None:
 
 
 def check_name(broker: BrokerState, peer: Peer, name: str) -> None:
-    """Check that a peer may use a state's name.
-
-    Raises:
-        ProtocolError: the name is invalid, or another's.
-    """
+    """Check that a peer may use a state's name.  Raises ProtocolError: the name is invalid, or
+    another's."""
     if UNNAMED.search(name):
         raise ProtocolError("invalid", f"a state's name {UNNAMED_TEXT}")
     if not broker.keeps(peer, name):
-        text = f"the state {quoted(name)} is another experiment's"
+        text = f"the state {limits.quoted(name)} is another experiment's"
         raise ProtocolError("access", f"{text}; save yours under another name")
 
 
 def check_new_name(broker: BrokerState, peer: Peer, name: str) -> None:
     """Check that a peer may store a state under a name; raise as ``check_name`` does."""
-    if text := overlong([("name of the state", name)]):
+    if text := limits.overlong([("name of the state", name)]):
         raise ProtocolError("limit", text)
     check_name(broker, peer, name)
 
 
 def stored(broker: BrokerState, peer: Peer, name: str) -> bytes:
-    """Return the stored state that a peer names.
-
-    Raises:
-        ProtocolError: there is none that it may use.
-    """
+    """Return the stored state that a peer names.  Raises ProtocolError: there is none that it may
+    use."""
     check_name(broker, peer, name)
     state = broker.states.get(name)
     if state is None:
-        raise ProtocolError("unknown", f"no state is saved under {quoted(name)}")
+        raise ProtocolError("unknown", f"no state is saved under {limits.quoted(name)}")
     return state
 
 
@@ -141,10 +119,10 @@ def full(broker: BrokerState, peer: Peer, name: str, size: int) -> str:
     """Return why a peer may not store ``size`` bytes under a name, or an empty string."""
     states, keepers, owner = broker.states, broker.keepers, peer.owner
     more = size - len(states.get(name, b""))
-    if name not in states and len(states) >= STATES:
-        return f"the broker stores {STATES:,} states, and no more; use a name that it has"
-    if more > 0 and sum(map(len, states.values())) + more > STATE_BYTES_IN_ALL:
-        most = f"{STATE_BYTES_IN_ALL:,} bytes of states"
+    if name not in states and len(states) >= limits.STATES:
+        return f"the broker stores {limits.STATES:,} states, and no more; use a name that it has"
+    if more > 0 and sum(map(len, states.values())) + more > limits.STATE_BYTES_IN_ALL:
+        most = f"{limits.STATE_BYTES_IN_ALL:,} bytes of states"
         return f"the broker stores {most}, and no more; store smaller ones in their place"
     own = [each for each, keeper in keepers.items() if keeper == owner and each != name]
     allowance = peer.allowance

@@ -20,7 +20,6 @@ from msgspec.structs import astuple
 
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
     from dovetail.broker.peers.peers import Peer
@@ -46,20 +45,10 @@ SMALL = 64
 """Bytes of a frame above which its values are counted."""
 
 COSTS: dict[type, float] = {
-    m.Ping: 1,
-    m.Pong: 1,
-    m.Catalogue: 10,
-    m.Watch: 2,
-    m.Run: 20,
-    m.Pause: 2,
-    m.Drain: 2,
-    m.Cancel: 2,
-    m.ExperimentCreate: 4,
-    m.ExperimentMessage: 2,
-    m.Save: 2,
-    m.Load: 2,
-    m.Cleanup: 2,
-    m.Error: 1,
+    **{m.Run: 20, m.Catalogue: 10, m.ExperimentCreate: 4},
+    **dict.fromkeys((m.Watch, m.Pause, m.Drain, m.Cancel, m.ExperimentMessage), 2),
+    **dict.fromkeys((m.Save, m.Load, m.Cleanup), 2),
+    **dict.fromkeys((m.Ping, m.Pong, m.Error), 1),
 }
 """Units per message, by type; other types are free unless ignored."""
 IGNORED = 1.0
@@ -195,26 +184,6 @@ def rest(peer: Peer) -> float:
     return 0.0 if peer.owed <= slow else (peer.owed - slow / 2) / peer.allowance.rate
 
 
-def check(hello: m.Hello, allowance: Allowance) -> None:
-    """Check the sizes in a ``hello``.
-
-    Raises:
-        ProtocolError: ``limit``: one is too large.
-    """
-    if len(hello.offers) > allowance.offers:
-        most = f"{allowance.offers:,}"
-        text = f"{len(hello.offers):,} offers; a peer may have {most}; use several peers"
-        raise ProtocolError("limit", text)
-    names = [("name", hello.name), ("software", hello.software)]
-    if text := overlong([*names, *(("name of an offer", o.name) for o in hello.offers)]):
-        raise ProtocolError("limit", text)
-    for offer in hello.offers:
-        size = elements([offer.parameters, offer.seats, offer.wants])
-        if size > OFFER_ELEMENTS:
-            text = f"the offer {offer.name!r} has {size:,} values; it may have {OFFER_ELEMENTS:,}"
-            raise ProtocolError("limit", text)
-
-
 def overlong(names: Iterable[tuple[str, str]]) -> str:
     """Return the complaint about the first overlong name, given (kind, name) pairs, or ``""``."""
     for what, name in names:
@@ -242,13 +211,8 @@ def asked(message: m.Message, size: int, most: int) -> float:
 
 
 def values(message: m.Message, size: int, most: int) -> float:
-    """Return the units for a message's values, unknown fields included.
-
-    Args:
-        message: the decoded message.
-        size: the bytes of its frame.
-        most: the maximum number of values in a frame.
-    """
+    """Return the units for a message's values, unknown fields included; ``size`` are the bytes of
+    its frame, ``most`` the maximum number of values in a frame."""
     unknown = 0
     if size > SMALL:
         try:
@@ -259,12 +223,8 @@ def values(message: m.Message, size: int, most: int) -> float:
 
 
 def unread(size: int, most: int) -> float:
-    """Return the units for an unreadable frame.
-
-    Args:
-        size: its bytes.
-        most: the maximum number of values that decoding looks at, each of at least a byte.
-    """
+    """Return the units for an unreadable frame of ``size`` bytes, of which decoding looks at up to
+    ``most``."""
     return UNREADABLE + min(size, most) // UNIT_ELEMENTS + size // UNIT_BYTES
 
 

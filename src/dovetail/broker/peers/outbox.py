@@ -41,17 +41,8 @@ class Outbox:
     """A peer's outgoing messages, sent through ``out``."""
 
     __slots__ = (
-        "_answers",
-        "_due",
-        "_kept",
-        "_out",
-        "_sizes",
-        "_unseen",
-        "address",
-        "asked",
-        "present",
-        "reliable",
-        "seq",
+        *("_answers", "_due", "_kept", "_out", "_sizes", "_unseen"),
+        *("address", "asked", "present", "reliable", "seq"),
     )
 
     def __init__(self, out: Out, address: Address) -> None:
@@ -63,15 +54,10 @@ class Outbox:
         self._kept: dict[int, m.Numbered] = {}
         self._answers: dict[int, int] = {}
         """The ``seq`` of the kept answer to each request, by the request's ``id``."""
-        self._due = 0
-        """``seq`` at the last call of ``unseen``."""
-        self._sizes: dict[int, int] = {}
-        """Bytes of each frame kept since before that."""
-        self._unseen = 0
-        """The sum of these."""
+        self._due = 0  # ``seq`` at the last call of ``unseen``
+        self._sizes: dict[int, int] = {}  # bytes of each frame kept since before that
+        self._unseen = 0  # the sum of these
         self.connect(address)
-
-    # -- sending ---------------------------------------------------------------------------------
 
     def tell(self, message: m.Message) -> None:
         """Send a message that may be lost."""
@@ -96,8 +82,6 @@ class Outbox:
             self._out.messages.append((self.address, message))
         return seq
 
-    # -- confirmations ---------------------------------------------------------------------------
-
     def answered(self, seq: int) -> None:
         """Drop a request whose answer has come."""
         try:  # noqa: SIM105 - `suppress` would cost more than the rest
@@ -112,11 +96,9 @@ class Outbox:
             self._kept[seq] = message
 
     def arrived(self, seen: int) -> None:
-        """Drop every frame up to a number that the peer has confirmed.
-
-        One that ``release`` kept behind later ones goes with these: a peer can say what it has seen
-        too often to look at all.
-        """
+        """Drop every frame up to a number that the peer has confirmed.  One that ``release`` kept
+        behind later ones goes with these: a peer can say what it has seen too often to look at
+        all."""
         for seq in [*takewhile(seen.__ge__, self._kept)]:
             message = self._kept.pop(seq)
             if isinstance(message, m.Reply | m.Saved | m.Error) and message.id is not None:
@@ -144,8 +126,6 @@ class Outbox:
     def settled(self) -> int:
         """The highest number up to which no answer is pending."""
         return next(iter(self.asked), self.seq + 1) - 1
-
-    # -- the connection --------------------------------------------------------------------------
 
     def connect(self, address: Address) -> None:
         """Send over a connection from now on."""
@@ -201,30 +181,6 @@ def spread(out: Said) -> Said:
     if not any(type(to) is Audience for to, _ in out):
         return out
     single: Said = []
-    for said in out:
-        to = said[0]
-        if type(to) is Audience:
-            single.extend((address, said[1]) for address in to.addresses())
-        else:
-            single.append(said)
-    return single
-
-
-def without_heartbeats(out: Said, tell: Callable[[Said], None]) -> Said:
-    """Send the heartbeats among some messages through ``tell``; return the others.
-
-    Heartbeats need not wait for the journal: a ping without ``settled`` lets no peer forget an
-    answer that a restarted broker would need.
-    """
-    beats: Said = []
-    others: Said = []
     for to, message in out:
-        if isinstance(message, m.Ping):
-            beats.append((to, m.Ping(message.number)))
-        elif isinstance(message, m.Pong):
-            beats.append((to, message))
-        else:
-            others.append((to, message))
-    if beats:
-        tell(beats)
-    return others
+        single += [(each, message) for each in (to.addresses() if type(to) is Audience else [to])]
+    return single

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from dovetail.broker.peers.limits import USUAL, Allowance
@@ -34,10 +35,6 @@ TURNS = (
 """Requests bounded by clocks: a peer may be silent while their answer is pending."""
 
 
-def _new() -> Machine[SessionPhase]:
-    return Machine(SESSION, "new")
-
-
 @dataclass(eq=False, slots=True)
 class Peer:
     """A program that has said ``hello``."""
@@ -64,7 +61,7 @@ class Peer:
     """The name of that key."""
     allowance: Allowance = USUAL
     """Its limits."""
-    machine: Machine[SessionPhase] = field(default_factory=_new)
+    machine: Machine[SessionPhase] = field(default_factory=partial(Machine, SESSION, "new"))
     lost: float = 0.0
     """The time at which its connection was lost, while it is away."""
     heartbeat: float = 0.0
@@ -100,10 +97,8 @@ class Peer:
         return self.machine.state == "away"
 
     def asks(self, request: int) -> bool:
-        """Record a request's ``id``; return whether it is new.
-
-        A repeated request gets its earlier answer, if there was one.
-        """
+        """Record a request's ``id``; return whether it is new.  A repeated request gets its earlier
+        answer, if there was one."""
         if request > self.request:
             self.request = request
             return True
@@ -126,30 +121,20 @@ class Peer:
 
 
 def heartbeat(usual: float, peers: int) -> float:
-    """Return the heartbeat of a new peer, in seconds; ``usual`` is the one without a crowd.
-
-    The total rate of pings grows with the logarithm of the number, up to ``MAX_HEARTBEAT``.
-    """
+    """Return the heartbeat of a new peer, in seconds; ``usual`` is the one without a crowd.  The
+    total rate of pings grows with the logarithm of the number, up to ``MAX_HEARTBEAT``."""
     return max(usual, min(usual * peers / CROWD, MAX_HEARTBEAT))
 
 
 def timeout(beat: float, usual: float, patience: float) -> float:
-    """Return the seconds for which a peer may be silent.
-
-    Args:
-        beat: the peer's heartbeat.
-        usual: the heartbeat without a crowd.
-        patience: the seconds for a peer with that.
-    """
+    """Return the seconds for which a peer with a heartbeat may be silent; ``patience`` are those of
+    one with the usual heartbeat, without a crowd."""
     return max(patience, PATIENCE * beat) if beat > usual else patience
 
 
 def silent(peer: Peer, silence: float, patience: float) -> bool:
-    """Return whether a peer has been silent for too long.
-
-    A peer at work may be silent longer: clocks bound its time for a turn, and ``AT_WORK`` that for
-    a request.
-    """
+    """Return whether a peer has been silent for too long.  A peer at work may be silent longer:
+    clocks bound its time for a turn, and ``AT_WORK`` that for a request."""
     if silence <= patience or peer.role not in ("environment", "agent"):
         return False
     asking = [each for each in peer.outbox.asked.values() if not isinstance(each, m.Init)]

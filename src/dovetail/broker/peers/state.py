@@ -168,10 +168,9 @@ class BrokerState(BrokerPart):
         """Store a peer's state; others may use it if it is ``shared``."""
         self.states[name] = state
         self.keepers[name] = peer.owner
+        self.shared.discard(name)
         if shared:
             self.shared.add(name)
-        else:
-            self.shared.discard(name)
         self.record(peer, StateRecord(name, agent, state, key=peer.key, shared=shared), len(state))
 
     def record(self, peer: Peer, record: AnyRecord, size: int) -> None:
@@ -192,11 +191,8 @@ class BrokerState(BrokerPart):
             return f"{text}, and may have {most:,}"
         whole = self.recorded.get(ALL, 0)
         if whole > limits.RECORDS_IN_ALL:
-            return (
-                f"the broker's journal has {whole:,} bytes, and may have "
-                f"{limits.RECORDS_IN_ALL:,}; "
-                "ask for a broker with another --journal"
-            )
+            text = f"the broker's journal has {whole:,} bytes, and may have"
+            return f"{text} {limits.RECORDS_IN_ALL:,}; ask for a broker with another --journal"
         return ""
 
     def admits(self, public: str) -> bool:
@@ -215,11 +211,6 @@ class BrokerState(BrokerPart):
         return peer is other or (
             access is not None and bool(other.key) and access.may_use(peer.key, other.key)
         )
-
-    def experiments(self) -> list[Address]:
-        """Return the connections of all connected experiments."""
-        peers = self.connections.items()
-        return [address for address, peer in peers if peer.role == "experiment"]
 
     def number(self) -> int:
         return self.numbers(1)[0]

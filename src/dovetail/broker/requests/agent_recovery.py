@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from dovetail.broker.matches.instances import Instance, Instances
 from dovetail.broker.matches.match import Match, Play
 from dovetail.broker.matches.run import RunState
@@ -17,22 +19,18 @@ LOSSES = 10
 """Maximum times that an agent is recreated; one that always dies would never end its run."""
 
 
+@dataclass(eq=False)
 class AgentRecovery(BrokerPart):
     """The lost agents, and the saves that they are recreated from."""
 
     STATE = ("lost",)
 
-    def __init__(
-        self, broker: BrokerState, instances: Instances, runs: Runs, requests: Requests
-    ) -> None:
-        self._broker = broker
-        self._instances = instances
-        self._runs = runs
-        self._requests = requests
-        self.lost: dict[int, Instance] = {}
-        """Lost agents by number."""
-
-    # -- saves -----------------------------------------------------------------------------------
+    _broker: BrokerState
+    _instances: Instances
+    _runs: Runs
+    _requests: Requests
+    lost: dict[int, Instance] = field(default_factory=dict)
+    """Lost agents by number."""
 
     def ended(self, run: RunState, match: Match | None, now: float) -> None:
         """Count an ended episode, and request a save of each agent that is due for one."""
@@ -65,8 +63,6 @@ class AgentRecovery(BrokerPart):
         instance.saved = state
         owner.held += instance.held - before
         return ""
-
-    # -- losses ----------------------------------------------------------------------------------
 
     def gone(self, instance: Instance, what: str, now: float) -> None:
         """Handle an agent that will not come back, for the runs that wait for it."""

@@ -35,10 +35,7 @@ def catalogue(
     broker: BrokerState, instances: Instances, runs: Runs, start: int = 0
 ) -> tuple[dict[str, Any], float]:
     """Return a page of the catalogue from an entry on, as SPEC.md defines it, and its cost in
-    units.
-
-    Only the entries of the page are made.
-    """
+    units.  Only the entries of the page are made."""
     body: dict[str, Any] = {}
     number = size = values = made = 0
     full = False
@@ -104,12 +101,7 @@ def _offer(peer: Peer, offer: Offer) -> dict[str, Any]:
 
 
 def _instance(each: Instance) -> dict[str, Any]:
-    return {
-        "instance": each.number,
-        "agent": each.agent,
-        "peer": each.peer.name,
-        "busy": each.busy,
-    }
+    return {"instance": each.number, "agent": each.agent, "peer": each.peer.name, "busy": each.busy}
 
 
 def _run(run: RunState) -> dict[str, Any]:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from msgspec import structs
 
 from dovetail.broker.matches.instances import Instances
 from dovetail.broker.matches.run import RunState, begun, fixed, problem
+from dovetail.broker.peers import limits
 from dovetail.broker.peers.holdings import check_room, weight
-from dovetail.broker.peers.limits import (
-    BESIDE,
-    MATCH,
-    OPEN_SEATS,
-    RECORDED,
-    RUN_SEATS,
-    RUNS,
-    overlong,
-    quoted,
-)
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerState
 from dovetail.broker.requests.catalogue import catalogue, unoffered
@@ -24,38 +17,33 @@ from dovetail.broker.requests.requests import Requests
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.runs.events import Ended
 from dovetail.broker.runs.runs import SHUTDOWN, Runs
-from dovetail.broker.watch.watching import Watching, hidden
+from dovetail.broker.watch.watching import Watching
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.display_text import UNNAMED, UNNAMED_TEXT
 from dovetail.protocol.errors import ProtocolError
 
 
+@dataclass(eq=False)
 class Commands:
     """Executes commands, or refuses them with a reason."""
 
-    def __init__(
-        self,
-        broker: BrokerState,
-        instances: Instances,
-        runs: Runs,
-        requests: Requests,
-        watching: Watching,
-    ) -> None:
-        self._broker = broker
-        self._instances = instances
-        self._runs = runs
-        self._requests = requests
-        self._watching = watching
-
-    # -- starting --------------------------------------------------------------------------------
+    _broker: BrokerState
+    _instances: Instances
+    _runs: Runs
+    _requests: Requests
+    _watching: Watching
 
     def on_run(self, peer: Peer, asked: m.Run, now: float) -> None:
         for what, each in (("agents", asked.agents), ("substitutes", asked.substitutes)):
-            if len(each) > RUN_SEATS:
-                raise ProtocolError("limit", f"{len(each):,} {what}; a run may name {RUN_SEATS:,}")
+            if len(each) > limits.RUN_SEATS:
+                raise ProtocolError(
+                    "limit", f"{len(each):,} {what}; a run may name {limits.RUN_SEATS:,}"
+                )
         named = [("label", asked.label), *(("name of an agent", each) for each in asked.names)]
-        if text := overlong(named):  # they are told, and the label is recorded, with each episode
+        if text := limits.overlong(
+            named
+        ):  # they are told, and the label is recorded, with each episode
             raise ProtocolError("limit", text)
         if any(UNNAMED.search(each) for _, each in named):
             raise ProtocolError("invalid", f"the label or a name {UNNAMED_TEXT}")
@@ -68,7 +56,7 @@ class Commands:
             raise ProtocolError("unknown", SHUTDOWN)
         for name, agent in zip([*asked.agents, *asked.substitutes], agents, strict=True):
             if agent is None:
-                raise ProtocolError("unknown", f"there is no agent {quoted(name)}")
+                raise ProtocolError("unknown", f"there is no agent {limits.quoted(name)}")
         offering = self._runs.matches.offering(asked)
         if not offering:
             text = unoffered(self._broker, "environment", asked.environment, asked.peer)
@@ -76,8 +64,8 @@ class Commands:
         if wrong := problem(asked):
             raise ProtocolError("unknown", wrong)
         own = [run for run in self._runs if run.experiment is peer]
-        if len(own) >= RUNS:
-            text = f"you have {RUNS:,} runs in progress, and may not have more; wait for one"
+        if len(own) >= limits.RUNS:
+            text = f"you have {limits.RUNS:,} runs in progress, and may not have more; wait for one"
             raise ProtocolError("limit", text)
         most = peer.allowance.matches
         opened = [sum(match.slots or 1 for match in run.matches.values()) for run in own]
@@ -86,19 +74,17 @@ class Commands:
             text = f"your runs have {most:,} matches open, and may not have more; wait for a run"
             raise ProtocolError("limit", text)
         open_seats = sum(each * len(run.agents) for each, run in zip(opened, own, strict=True))
-        room = min(room, (OPEN_SEATS - open_seats) // len(asked.agents))
+        room = min(room, (limits.OPEN_SEATS - open_seats) // len(asked.agents))
         if room <= 0:
-            text = (
-                f"your runs have {open_seats:,} seats in open matches, and may have {OPEN_SEATS:,}"
-            )
-            raise ProtocolError("limit", f"{text}; wait for a run")
+            text = f"your runs have {open_seats:,} seats in open matches, and may have"
+            raise ProtocolError("limit", f"{text} {limits.OPEN_SEATS:,}; wait for a run")
         offers = {each.name: each.offers[asked.environment] for each in offering}
         configuration = fixed(asked, offers)
         asked = structs.replace(asked, configuration=configuration)
         written = len(codec.encode([configuration, asked.names, asked.label]))
-        if written > RECORDED:
+        if written > limits.RECORDED:
             text = f"configuration and names have {written:,} bytes; they are recorded with each"
-            raise ProtocolError("limit", f"{text} episode, and may have {RECORDED:,}")
+            raise ProtocolError("limit", f"{text} episode, and may have {limits.RECORDED:,}")
         if text := self._broker.recorded_too_much(peer):
             raise ProtocolError("limit", text)
         check_room(self._broker, peer)
@@ -106,11 +92,9 @@ class Commands:
         run.written = written
         run.size = weight(self._broker, peer)
         matches = min(asked.concurrency, asked.episodes, room)
-        self._broker.charge(peer, MATCH * matches + BESIDE * len(own))
+        self._broker.charge(peer, limits.MATCH * matches + limits.BESIDE * len(own))
         self._runs.add(run, matches, now)
         peer.reply(asked.id, {"run": run.number})
-
-    # -- control ---------------------------------------------------------------------------------
 
     def on_command(self, peer: Peer, command: m.Pause | m.Drain, now: float) -> None:
         run = self._own(peer, command.run)
@@ -139,8 +123,6 @@ class Commands:
         if run is None or not self._broker.may_use(peer, run.experiment):
             raise ProtocolError("unknown", f"you have no run {number}")
         return run
-
-    # -- stepwise --------------------------------------------------------------------------------
 
     def _stepped(self, peer: Peer, command: m.RunCommand) -> RunState:
         """Return a run for stepping, which only the experiment that started it may do."""
@@ -177,11 +159,13 @@ class Commands:
         run.request = command.id
         self._runs.episodes.decide(plays[0], now)
 
-    # -- watching --------------------------------------------------------------------------------
-
     def on_watch(self, peer: Peer, watch: m.Watch, now: float) -> None:
-        if watch.run is not None and (wrong := hidden(self._runs.get(watch.run), watch.run)):
-            raise ProtocolError(*wrong)
+        if watch.run is not None:
+            run = self._runs.get(watch.run)
+            if run is None:
+                raise ProtocolError("unknown", f"there is no run {watch.run}")
+            if run.asked.secret:
+                raise ProtocolError("access", f"run {watch.run} is secret; it is not shown")
         begins = self._watching.watch(peer, watch)
         peer.reply(watch.id)
         if begins:

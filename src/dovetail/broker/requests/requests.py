@@ -3,27 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dovetail.broker.matches.instances import Instance, Instances
-from dovetail.broker.peers.holdings import (
-    check_new_name,
-    check_requests,
-    check_room,
-    full,
-    stored,
-    weight,
-)
-from dovetail.broker.peers.limits import (
-    LOOKAHEAD,
-    PASSED,
-    SAVED_BYTES,
-    SAVES,
-    SOUGHT,
-    STORED_BYTES,
-    UNIT_BYTES,
-)
+from dovetail.broker.peers import holdings, limits
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.requests.catalogue import unoffered
@@ -32,16 +16,12 @@ from dovetail.broker.runs.runs import Runs
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code, ProtocolError
 
-Passed = (
-    m.Create
-    | m.Save
-    | m.Load
-    | m.AgentMessage
-    | m.Cleanup
-    | m.EnvironmentMessage
-    | m.EnvironmentLookahead
-)
+Kept = m.Create | m.Save | m.Load
+Passed = Kept | m.AgentMessage | m.Cleanup | m.EnvironmentMessage | m.EnvironmentLookahead
 """The messages that carry a request to the program that answers it."""
+OfInstance = m.Save | m.Load | m.Cleanup
+AskedFor = m.ExperimentCreate | OfInstance | m.ExperimentMessage | m.AgentLookahead
+"""The messages in which a peer makes such a request."""
 
 
 @dataclass(eq=False, slots=True)
@@ -52,24 +32,16 @@ class Request:
     """The peer that answers."""
     message: Passed
     asker: Peer
-    id: int
-    """The asker's ``id`` of it."""
-    seconds: float | None
-    """The asker's timeout; None for no limit."""
-    deadline: float
-    state_name: str | None = None
-    """The name under which a saved state is stored."""
-    shared: bool = False
-    """True if others may use that state."""
+    asked: AskedFor | None = None
+    """The asker's message; None if the broker itself is asking."""
+    deadline: float = FOREVER
     agent: str = ""
-    """The agent type of that state."""
+    """The agent type of a requested state."""
     given_up: bool = False
     """True if the answer is no longer wanted."""
     size: int = 0
     """Bytes held for it; see ``holdings``."""
     timer: float = FOREVER
-    internal: bool = False
-    """True if the broker itself is asking."""
 
 
 class Answered(NamedTuple):
@@ -82,22 +54,19 @@ class Answered(NamedTuple):
     """The reason for a failure; empty on success."""
 
 
+@dataclass(eq=False)
 class Requests(BrokerPart):
     """The pending requests: to create, save, load or clean up agents, messages, lookahead."""
 
     STATE = ("_all",)
 
-    def __init__(self, broker: BrokerState, instances: Instances, runs: Runs) -> None:
-        self._broker = broker
-        self._instances = instances
-        self._runs = runs
-        self._all: dict[int, Request] = {}
-        """Requests by the broker's ``id``."""
-
-    # -- requests --------------------------------------------------------------------------------
+    _broker: BrokerState
+    _instances: Instances
+    _runs: Runs
+    _all: dict[int, Request] = field(default_factory=dict)  # requests by the broker's ``id``
 
     def on_create(self, peer: Peer, create: m.ExperimentCreate, now: float) -> None:
-        check_requests(self._broker, peer)
+        holdings.check_requests(self._broker, peer)
         state = create.state
         if create.state_name is not None:
             state = self._fetched(peer, create.state_name)
@@ -107,13 +76,11 @@ class Requests(BrokerPart):
             raise ProtocolError("unknown", text)
         instance = Instance(self._broker.number(), maker.offers[create.agent], maker, peer)
         instance.made = create
-        instance.size = weight(self._broker, peer)
+        instance.size = holdings.weight(self._broker, peer)
         self._instances.add(instance)
         number = self._broker.number()
-        message = m.Create(
-            number, instance.number, create.agent, create.parameters, create.seed, state
-        )
-        self._pass(maker, message, peer, create.id, create.timeout, now)
+        made = number, instance.number, create.agent, create.parameters, create.seed, state
+        self._pass(maker, m.Create(*made), peer, create, now)
 
     def maker(self, create: m.ExperimentCreate) -> Peer | None:
         """Return the program with the fewest agents that can create one; None if none can."""
@@ -127,10 +94,8 @@ class Requests(BrokerPart):
         ]
         return min(makers, key=lambda each: len(self._instances.at(each)), default=None)
 
-    def on_instance_request(
-        self, peer: Peer, asked: m.Save | m.Load | m.Cleanup, now: float
-    ) -> None:
-        check_requests(self._broker, peer)
+    def on_instance_request(self, peer: Peer, asked: OfInstance, now: float) -> None:
+        holdings.check_requests(self._broker, peer)
         instance = self._instances.get(asked.instance)
         if instance is None:
             raise ProtocolError("unknown", f"there is no agent {asked.instance}")
@@ -138,14 +103,13 @@ class Requests(BrokerPart):
             raise ProtocolError("access", instance.closed)
         number = self._broker.number()
         message: Passed
-        name = None
-        shared = False
         if isinstance(asked, m.Save):
-            name, shared = asked.state_name, asked.shared
-            if name is not None:
-                check_new_name(self._broker, peer, name)
-            if peer.saves >= SAVES:
-                text = f"{SAVES} saves are under way for you, and no more may be; wait for one"
+            if asked.state_name is not None:
+                holdings.check_new_name(self._broker, peer, asked.state_name)
+            if peer.saves >= limits.SAVES:
+                text = (
+                    f"{limits.SAVES} saves are under way for you, and no more may be; wait for one"
+                )
                 raise ProtocolError("limit", text)
             message = m.Save(number, instance.number)
         elif isinstance(asked, m.Load):
@@ -162,11 +126,10 @@ class Requests(BrokerPart):
                 raise ProtocolError("wrong-state", text)
             message = m.Cleanup(number, instance.number)
             self._instances.drop(instance)
-        passed = self._pass(instance.peer, message, peer, asked.id, asked.timeout, now)
-        passed.state_name, passed.shared, passed.agent = name, shared, instance.agent
+        self._pass(instance.peer, message, peer, asked, now).agent = instance.agent
 
     def on_message(self, peer: Peer, message: m.ExperimentMessage, now: float) -> None:
-        check_requests(self._broker, peer)
+        holdings.check_requests(self._broker, peer)
         number = self._broker.number()
         if message.instance is not None:
             instance = self._instances.get(message.instance)
@@ -174,7 +137,7 @@ class Requests(BrokerPart):
                 if not instance.open_to(peer, self._broker):
                     raise ProtocolError("access", instance.closed)
                 passed = m.AgentMessage(number, instance.number, message.body)
-                self._pass(instance.peer, passed, peer, message.id, message.timeout, now)
+                self._pass(instance.peer, passed, peer, message, now)
                 return
         elif message.run is not None:
             run = self._runs.get(message.run)
@@ -183,54 +146,45 @@ class Requests(BrokerPart):
             if run is not None and run.matches:
                 match = run.matches[min(run.matches)]
                 body = m.EnvironmentMessage(number, match.number, message.body)
-                self._pass(match.environment, body, peer, message.id, message.timeout, now)
+                self._pass(match.environment, body, peer, message, now)
                 return
         raise ProtocolError("unknown", "name the `instance` or `run` that the message is for")
 
     def on_lookahead(self, peer: Peer, asked: m.AgentLookahead, now: float) -> None:
         play = self._runs.episodes.get(asked.episode)
-        if play is not None and (
-            not play.episode.owes(asked.seat, asked.turn)
-            or play.match.seats[asked.seat].instance.peer is not peer
-        ):
+        if play is not None and not play.owes(peer, asked.seat, asked.turn):
             play = None
         if play is None or not play.episode.rules.lookahead:
-            self._broker.charge(peer, LOOKAHEAD)  # no clock bounds how many come
+            self._broker.charge(peer, limits.LOOKAHEAD)  # no clock bounds how many come
         if not peer.asks(asked.id):
             return
-        check_requests(self._broker, peer)
+        holdings.check_requests(self._broker, peer)
         if play is None:
             text = f"seat {asked.seat} has no decision {asked.turn} in episode {asked.episode}"
             raise ProtocolError("wrong-state", text)
         if not play.episode.rules.lookahead:
-            raise ProtocolError(
-                "lookahead", "this run allows no lookahead; its field `lookahead` would"
-            )
-        passed = m.EnvironmentLookahead(
-            self._broker.number(), asked.episode, asked.seat, asked.turn, asked.lines, asked.seed
-        )
-        # The clock of its decision bounds how long the agent waits.
-        self._pass(play.match.environment, passed, peer, asked.id, None, now)
+            text = "this run allows no lookahead; its field `lookahead` would"
+            raise ProtocolError("lookahead", text)
+        number = self._broker.number()
+        wanted = asked.episode, asked.seat, asked.turn, asked.lines, asked.seed
+        passed = m.EnvironmentLookahead(number, *wanted)
+        self._pass(play.match.environment, passed, peer, asked, now)
 
     def _fetched(self, peer: Peer, name: str) -> bytes:
         """Return a stored state to send, and charge the asker for its bytes."""
-        state = stored(self._broker, peer, name)
-        check_room(self._broker, peer, len(state))
-        self._broker.charge(peer, len(state) // UNIT_BYTES)
+        state = holdings.stored(self._broker, peer, name)
+        holdings.check_room(self._broker, peer, len(state))
+        self._broker.charge(peer, len(state) // limits.UNIT_BYTES)
         return state
 
     def _pass(
-        self,
-        peer: Peer,
-        message: Passed,
-        asker: Peer,
-        number: int,
-        seconds: float | None,
-        now: float,
+        self, peer: Peer, message: Passed, asker: Peer, asked: AskedFor, now: float
     ) -> Request:
-        deadline = FOREVER if seconds is None else now + seconds
-        request = Request(peer, message, asker, number, seconds, deadline)
-        request.size = weight(self._broker, asker)
+        request = Request(peer, message, asker, asked)
+        # The clock of its decision bounds how long an agent waits for a lookahead.
+        if not isinstance(asked, m.AgentLookahead) and asked.timeout is not None:
+            request.deadline = now + asked.timeout
+        request.size = holdings.weight(self._broker, asker)
         if request.size and isinstance(message, m.Create | m.Load):
             request.size += len(message.state or b"")
         asker.unanswered += 1
@@ -241,51 +195,51 @@ class Requests(BrokerPart):
         self._broker.timers.watch(request)
         return request
 
-    def internal(self, peer: Peer, message: m.Create | m.Load | m.Save) -> None:
+    def internal(self, peer: Peer, message: Kept) -> None:
         """Make a request of the broker's own; an ``Answered`` event brings the answer."""
-        request = Request(peer, message, peer, 0, None, FOREVER, internal=True)
-        self._all[message.id] = request
+        self._all[message.id] = Request(peer, message, peer)
         peer.outbox.ask(message)
-
-    # -- answers ---------------------------------------------------------------------------------
 
     def on_reply(self, peer: Peer, reply: m.Reply, now: float) -> None:
         request = self._fits(peer, reply)
         if request is None:
             return
-        body, message = reply.body, request.message
-        if isinstance(message, m.Create):
-            if (instance := self._instances.get(message.instance)) is not None:
+        body = reply.body
+        if isinstance(request.message, m.Create):
+            if (instance := self._created(request)) is not None:
                 instance.ready = True
-            body = {"instance": message.instance}
-        if request.internal:
+            body = {"instance": request.message.instance}
+        if request.asked is None:
             self._broker.events.append(Answered(request, None, ""))
         else:
-            request.asker.reply(request.id, body)
+            request.asker.reply(request.asked.id, body)
 
     def on_saved(self, peer: Peer, saved: m.Saved, now: float) -> None:
         request = self._fits(peer, saved)
         if request is None:
             return
-        if request.internal:
+        asked, asker, size = request.asked, request.asker, len(saved.state)
+        if asked is None:
             self._broker.events.append(Answered(request, saved.state, ""))
             return
-        name, asker = request.state_name, request.asker
-        size = len(saved.state)
+        assert isinstance(asked, m.Save)
+        name = asked.state_name
         if name is None:
-            self._broker.charge(asker, size // SAVED_BYTES)
+            self._broker.charge(asker, size // limits.SAVED_BYTES)
         else:
-            self._broker.charge(asker, size // STORED_BYTES + len(self._broker.states) // SOUGHT)
+            self._broker.charge(
+                asker, size // limits.STORED_BYTES + len(self._broker.states) // limits.SOUGHT
+            )
             try:
-                check_new_name(self._broker, asker, name)  # another may have been faster
+                holdings.check_new_name(self._broker, asker, name)  # another may have been faster
             except ProtocolError as error:
-                asker.refuse(request.id, error.code, str(error))
+                asker.refuse(asked.id, error.code, str(error))
                 return
-            if text := full(self._broker, asker, name, size):
-                asker.refuse(request.id, "limit", text)
+            if text := holdings.full(self._broker, asker, name, size):
+                asker.refuse(asked.id, "limit", text)
                 return
-            self._broker.store(asker, name, request.agent, saved.state, shared=request.shared)
-        asker.outbox.deliver(m.Saved(request.id, saved.state))
+            self._broker.store(asker, name, request.agent, saved.state, shared=asked.shared)
+        asker.outbox.deliver(m.Saved(asked.id, saved.state))
 
     def failed(self, peer: Peer, number: int, code: str, text: str) -> None:
         request = self._answered(peer, number)
@@ -293,14 +247,14 @@ class Requests(BrokerPart):
             self._failed(request, code, text)
 
     def _failed(self, request: Request, code: str, text: str) -> None:
-        if request.internal:
+        if request.asked is None:
             self._broker.events.append(Answered(request, None, text))
             return
         self._unmade(request)
         if not request.given_up:
             # Two codes suffice: the program cannot, or it tried and failed.
             known: Code = "crashed" if code == "crashed" else "unavailable"
-            request.asker.refuse(request.id, known, text)
+            request.asker.refuse(request.asked.id, known, text)
 
     def _fits(self, peer: Peer, answer: m.Reply | m.Saved) -> Request | None:
         """Return the request that an answer of the right type is for, unless it was given up."""
@@ -322,20 +276,21 @@ class Requests(BrokerPart):
 
     def _forget(self, request: Request) -> None:
         del self._all[request.message.id]
-        if not request.internal:
+        if request.asked is not None:
             request.asker.unanswered -= 1
             request.asker.saves -= isinstance(request.message, m.Save)
             request.asker.held -= request.size
         request.deadline = FOREVER
         request.peer.outbox.answered(request.message.seq)
 
-    # -- giving up -------------------------------------------------------------------------------
-
     def cancel(self, peer: Peer, number: int) -> bool:
         """Give up a peer's pending request; return whether there was one."""
-        self._broker.charge(peer, PASSED * len(self._all))
+        self._broker.charge(peer, limits.PASSED * len(self._all))
         for request in self._all.values():
-            if request.asker is peer and request.id == number and not request.given_up:
+            asked = request.asked
+            if asked is None or request.given_up:
+                continue
+            if request.asker is peer and asked.id == number:
                 self._give_up(request)
                 peer.refuse(number, "cancelled", "the request was given up")
                 return True
@@ -343,27 +298,27 @@ class Requests(BrokerPart):
 
     def on_overdue(self, request: Request, now: float) -> None:
         self._give_up(request)
-        text = f"{request.peer.name} did not answer within {request.seconds:g} s"
-        request.asker.refuse(request.id, "timeout", text)
+        asked = request.asked
+        assert asked is not None
+        assert not isinstance(asked, m.AgentLookahead)  # which has no deadline
+        text = f"{request.peer.name} did not answer within {asked.timeout:g} s"
+        request.asker.refuse(asked.id, "timeout", text)
 
     def _give_up(self, request: Request) -> None:
-        """Stop waiting for an answer.
-
-        The request stays in the list, since its program may be silent while it works on it.
-        """
+        """Stop waiting for an answer.  The request stays in the list, since its program may be
+        silent while it works on it."""
         request.given_up = True
         request.deadline = FOREVER
-        message = request.message
-        if isinstance(message, m.Create):
-            instance = self._instances.get(message.instance)
-            if instance is not None:  # made too late, it is cleaned up again
-                self.dismiss(instance)
+        if (instance := self._created(request)) is not None:  # made too late, it is cleaned up
+            self.dismiss(instance)
 
     def _unmade(self, request: Request) -> None:
-        if isinstance(request.message, m.Create):
-            instance = self._instances.get(request.message.instance)
-            if instance is not None:
-                self._instances.drop(instance)
+        if (instance := self._created(request)) is not None:
+            self._instances.drop(instance)
+
+    def _created(self, request: Request) -> Instance | None:
+        message = request.message
+        return self._instances.get(message.instance) if isinstance(message, m.Create) else None
 
     def dismiss(self, instance: Instance) -> None:
         """Clean up an agent without an owner."""
@@ -384,10 +339,11 @@ class Requests(BrokerPart):
         for request in list(self._all.values()):
             if request.peer is peer:
                 self._forget(request)
-                if request.internal:
+                if request.asked is None:
                     continue
                 self._unmade(request)
                 if not request.given_up:
-                    request.asker.refuse(request.id, "unavailable", f"{peer.name} {what}")
+                    number = request.asked.id
+                    request.asker.refuse(number, "unavailable", f"{peer.name} {what}")
             elif request.asker is peer and not request.given_up:
                 self._give_up(request)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from dovetail.broker.matches.instances import Instance, Instances
 from dovetail.broker.peers import handshake as greeting
@@ -20,26 +20,17 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
 
+@dataclass(eq=False)
 class Sessions:
     """The sessions, which a token identifies over any connection."""
 
-    def __init__(
-        self,
-        broker: BrokerState,
-        instances: Instances,
-        requests: Requests,
-        runs: Runs,
-        watching: Watching,
-        recovery: AgentRecovery,
-        secret: bytes,
-    ) -> None:
-        self._broker = broker
-        self._instances = instances
-        self._requests = requests
-        self._runs = runs
-        self._watching = watching
-        self._recovery = recovery
-        self._secret = secret
+    _broker: BrokerState
+    _instances: Instances
+    _requests: Requests
+    _runs: Runs
+    _watching: Watching
+    _recovery: AgentRecovery
+    _secret: bytes
 
     # -- hello -----------------------------------------------------------------------------------
 
@@ -115,11 +106,8 @@ class Sessions:
         return peer
 
     def _holders(self, hello: m.Hello, key: str) -> list[Peer]:
-        """Return the absent peers whose names a newcomer takes over.
-
-        Raises:
-            ProtocolError: ``name-taken``: a connected peer, or one with another key, has the name.
-        """
+        """Return the absent peers whose names a newcomer takes over.  Raises ProtocolError
+        (``name-taken``): a connected peer, or one with another key, has the name."""
         held: dict[str, Peer] = {}
         if hello.name and (named := self._named(hello.name)) is not None:
             held[f"another peer is called {hello.name!r}"] = named
@@ -193,16 +181,9 @@ class Sessions:
         if not peer.outbox.reliable:
             crowd = len(self._broker.sessions) if peer.role != "experiment" else 0
             peer.heartbeat = heartbeat(settings.heartbeat, crowd)
-        peer.outbox.tell(
-            m.Welcome(
-                session=peer.session,
-                name=peer.name,
-                resumed=resumed,
-                heartbeat=peer.heartbeat,
-                peer_timeout=timeout(peer.heartbeat, settings.heartbeat, settings.peer_timeout),
-                limits=settings.limits,
-            )
-        )
+        patience = timeout(peer.heartbeat, settings.heartbeat, settings.peer_timeout)
+        told = peer.heartbeat, patience, settings.limits
+        peer.outbox.tell(m.Welcome(peer.session, peer.name, resumed, m.VERSION, *told))
 
     # -- limits ----------------------------------------------------------------------------------
 
@@ -258,13 +239,10 @@ class Sessions:
     # -- keys ------------------------------------------------------------------------------------
 
     def allow(self, access: Access | None, now: float) -> None:
-        """Apply a changed access file; None only checks the access tokens again."""
+        """Apply a changed access file, if any, and disconnect every peer whose key or access token
+        no longer admits it."""
         if access is not None:
             self._broker.settings = replace(self._broker.settings, access=access)
-        self._recheck(now)
-
-    def _recheck(self, now: float) -> None:
-        """Disconnect every peer whose key or access token no longer admits it."""
         access = self._broker.settings.access
         for peer in list(self._broker.sessions.values()):
             try:
@@ -282,10 +260,8 @@ class Sessions:
     # -- restart ---------------------------------------------------------------------------------
 
     def restarted(self, now: float) -> None:
-        """Wait for every peer to come back, except those in the process that died.
-
-        They have longer than usual, since they notice only after a few silent heartbeats.
-        """
+        """Wait for every peer to come back, except those in the process that died.  They have
+        longer than usual, since they notice only after a few silent heartbeats."""
         settings = self._broker.settings
         for address, peer in list(self._broker.connections.items()):
             if peer.outbox.reliable:
@@ -294,7 +270,7 @@ class Sessions:
                 self.lost(address, now)
         for peer in self._broker.sessions.values():
             peer.lost = now + max(0.0, settings.peer_timeout - settings.grace)
-        self._recheck(now)
+        self.allow(None, now)
 
     # -- the end of a session --------------------------------------------------------------------
 

@@ -15,11 +15,7 @@ FOREVER: Final = math.inf
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class SeatClock:
     """A seat's clock in an episode; it runs from sending a decision to receiving the answer.
-
-    Args:
-        rule: the run's; without a limit in it the clock is not ``timed``.
-        answer_timeout: the limit of an answer without one in the rule; None for no limit.
-    """
+    Without a limit in the ``rule`` it is not ``timed``, and ``answer_timeout`` limits an answer."""
 
     __slots__ = (
         *("_most", "_rule", "_stood", "deadline", "last", "left", "seconds", "sent"),
@@ -43,8 +39,7 @@ class SeatClock:
         """The deadline of the pending answer."""
         self.standing = False
         """True if it was stopped in the middle of a decision."""
-        self._stood = (0.0, 0.0)
-        """The time at which it was stopped, and its deadline then."""
+        self._stood = (0.0, 0.0)  # the time at which it was stopped, and its deadline then
 
     def ask(self, now: float) -> Clock | None:
         """Start the clock for a decision; return the ``clock`` to send along."""

@@ -37,12 +37,7 @@ def others_win(seats: int, loser: int) -> list[float] | None:
     return [0.0 if each == loser else 1.0 / others for each in range(seats)] if others else None
 
 
-def crash(
-    price: m.Crash,
-    seat: int,
-    error: m.Error | m.Fault,
-    forfeit: Forfeit,
-) -> Ending:
+def crash(price: m.Crash, seat: int, error: m.Error | m.Fault, forfeit: Forfeit) -> Ending:
     """Return the ending of an episode whose agent failed at a decision."""
     message = error.message
     if price == "forfeit" or error.code == "unavailable":  # the player behind the agent is gone

@@ -12,27 +12,11 @@ from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
+from dovetail.broker.rules import ending as endings
+from dovetail.broker.rules import legality
 from dovetail.broker.rules.account import SeatAccount
 from dovetail.broker.rules.clocks import FOREVER
-from dovetail.broker.rules.ending import (
-    SEAT_REASONS,
-    Ending,
-    breach,
-    crash,
-    others_win,
-    resigned,
-    too_long,
-    where,
-)
-from dovetail.broker.rules.legality import (
-    allowed,
-    check,
-    check_views,
-    chosen,
-    refusal,
-    replacement,
-    unreadable,
-)
+from dovetail.broker.rules.ending import Ending
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.states import MATCH, SEAT, Machine, MatchPhase, column
@@ -114,21 +98,16 @@ class Episode:
         self.opening = rules.opening_turns if line is None else len(line)
         """The number of turns at the beginning in which the broker acts in place of the seats."""
 
-    # -- the environment's turn ------------------------------------------------------------------
-
     def awaits(self, turn: int) -> bool:
         return self.machine.state == "transition" and turn == self.turn + 1
 
     def turned(self, turn: m.Turn) -> Ending | None:
-        """Handle the pending turn, crediting its rewards; return the ending, if any.
-
-        Raises:
-            ProtocolError: ``invalid``: the turn contradicts itself or the spec.
-        """
+        """Handle the pending turn, crediting its rewards; return the ending, if any.  Raises
+        ProtocolError (``invalid``): the turn contradicts itself or the spec."""
         seats = self.seats
-        earned = check_views(turn, self.spec, len(seats))
+        earned = legality.check_views(turn, self.spec, len(seats))
         if self.rules.check:
-            check(turn, self.spec)
+            legality.check(turn, self.spec)
         if earned:
             for view in turn.seats:
                 seats[view.seat].credit(view.reward)
@@ -142,7 +121,7 @@ class Episode:
             return Ending(reason, turn.blame, turn.outcome)
         self.machine.move(TURN)
         limit = self.rules.max_turns
-        return None if limit is None or self.turn < limit else too_long(limit)
+        return None if limit is None or self.turn < limit else endings.too_long(limit)
 
     def refused(self, seat: int | None, message: str) -> Ending:
         """Handle a seat's last action, refused by the environment; return the ending."""
@@ -154,7 +133,7 @@ class Episode:
             return Ending("environment-failed", message=message)
         account = self.seats[seat]
         account.breaches += 1
-        return breach(self.rules.on_illegal, seat, "illegal-action", message, self.forfeit)
+        return endings.breach(self.rules.on_illegal, seat, "illegal-action", message, self.forfeit)
 
     def failed(self, message: str) -> Ending:
         """Handle a failure of the environment; return the ending."""
@@ -173,15 +152,13 @@ class Episode:
             account, legal = self.seats[seat], views[seat].legal
             if joint is None:
                 draw = derive(self.seed, "opening", turn, seat)
-                account.action = chosen(draw, legal, account.space)
+                account.action = legality.chosen(draw, legal, account.space)
             else:
                 account.action = joint[number]
-            if account.action is None or not allowed(account.action, legal, account.space):
-                text = refusal(account.action, legal, account.space)
+            if account.action is None or not legality.allowed(account.action, legal, account.space):
+                text = legality.refusal(account.action, legal, account.space)
                 return Ending("environment-failed", message=f"opening, turn {turn}: {text}")
         return None
-
-    # -- the seats' decisions --------------------------------------------------------------------
 
     def decide(self, now: float) -> list[m.AgentStart | m.AgentStep]:
         """Return the decisions of all seats to act, and start their clocks."""
@@ -227,19 +204,9 @@ class Episode:
             else:
                 account.machine.move(ASKED_FIRST)
                 start = m.AgentStart(
-                    self.number,
-                    self.match,
-                    number,
-                    turn,
-                    account.seed,
-                    account.mode,
-                    view.observation,
-                    legal,
-                    afterstates,
-                    view.text,
-                    scene,
-                    shown,
-                    reward,
+                    *(self.number, self.match, number, turn, account.seed, account.mode),
+                    *(view.observation, legal, afterstates, view.text, scene, shown),
+                    reward=reward,
                     think=think,
                 )
                 decisions.append(start)
@@ -267,11 +234,11 @@ class Episode:
         if not account.clock.answer(now):
             ending = self._breach(account, "timeout", f"answered after {account.clock.last:.3f} s")
         elif action.resign:
-            ending = resigned(seat, self.turn, self.forfeit)
-        elif allowed(choice := action.action, account.legal, account.space):
+            ending = endings.resigned(seat, self.turn, self.forfeit)
+        elif legality.allowed(choice := action.action, account.legal, account.space):
             account.action = choice
         else:
-            what = refusal(choice, account.legal, account.space)
+            what = legality.refusal(choice, account.legal, account.space)
             ending = self._breach(account, "illegal-action", what)
         self.owing -= 1
         if self.owing:
@@ -280,12 +247,12 @@ class Episode:
 
     def crashed(self, seat: int, error: m.Error, now: float) -> Ending | None:
         """Handle an agent that failed at its decision, or whose player was too slow."""
-        if error.code != "timeout" and (wrong := unreadable(self.latest, seat)):
+        if error.code != "timeout" and (wrong := legality.unreadable(self.latest, seat)):
             return Ending("environment-failed", message=wrong)
         account = self.seats[seat]
         if error.code != "timeout":
             account.crash()
-            return crash(self.rules.on_crash, seat, error, self.forfeit)
+            return endings.crash(self.rules.on_crash, seat, error, self.forfeit)
         account.machine.move(ACTED)
         account.clock.answer(now)
         ending = self._breach(account, "timeout", error.message)
@@ -332,20 +299,18 @@ class Episode:
         """Give the environment its full time again."""
         self.deadline = now + self._patience
 
-    # -- breaches --------------------------------------------------------------------------------
-
     def _breach(self, account: SeatAccount, reason: m.Reason, what: str) -> Ending | None:
         """Apply the run's rule for a timeout or an illegal action; return the ending, if any."""
         account.breaches += 1
         price = self.rules.on_timeout if reason == "timeout" else self.rules.on_illegal
         turn = self.turn
-        choice = replacement(price, account.seed, turn, account.legal, account.space)
+        choice = legality.replacement(price, account.seed, turn, account.legal, account.space)
         if choice is not None:
             self.breached.append([turn, account.number])
             account.action = choice
             return None
-        message = where(account.number, turn, what)
-        return breach(price, account.number, reason, message, self.forfeit)
+        message = endings.where(account.number, turn, what)
+        return endings.breach(price, account.number, reason, message, self.forfeit)
 
     def forfeit(self, seat: int, reason: m.Reason, message: str) -> Ending:
         """Credit the forfeit rewards, and return the ending."""
@@ -353,9 +318,7 @@ class Episode:
             blamed, other = self.spec.forfeit
             for each in self.seats:
                 each.credit(blamed if each.number == seat else other)
-        return Ending(reason, seat, others_win(len(self.seats), seat), message)
-
-    # -- the end ---------------------------------------------------------------------------------
+        return Ending(reason, seat, endings.others_win(len(self.seats), seat), message)
 
     def end(self, ending: Ending) -> Iterator[m.End]:
         """Yield each seat's ``end``."""
@@ -364,24 +327,15 @@ class Episode:
         self.deadline = FOREVER
         final = {view.seat: view for view in self.latest.seats}
         unseen = m.View(0)
-        ruled = not self.to_act and ending.reason in SEAT_REASONS
+        ruled = not self.to_act and ending.reason in endings.SEAT_REASONS
         for account in self.seats:
             view = final.get(account.number, unseen)
             account.machine.on("end")
+            reason = ending.reason
+            if ruled and view.truncated is not None:
+                reason = endings.SEAT_REASONS[view.truncated]
             yield m.End(
-                self.number,
-                account.number,
-                self.match,
-                account.pending,
-                view.observation,
-                ending.outcome,
-                ending.reason
-                if view.truncated is None or not ruled
-                else SEAT_REASONS[view.truncated],
-                ending.blame,
-                account.total,
-                account.decisions,
-                view.text,
-                view.scene,
-                account.mode,
+                *(self.number, account.number, self.match, account.pending, view.observation),
+                *(ending.outcome, reason, ending.blame, account.total, account.decisions),
+                *(view.text, view.scene, account.mode),
             )

@@ -32,11 +32,8 @@ def sensible(number: float) -> bool:
 
 
 def check_views(turn: Turn, spec: Spec, seats: int) -> bool:
-    """Check that a turn does not contradict itself; return whether any reward is nonzero.
-
-    Raises:
-        ProtocolError: ``invalid``: it does.
-    """
+    """Check that a turn does not contradict itself; return whether any reward is nonzero.  Raises
+    ProtocolError (``invalid``): it does."""
     to_act = turn.to_act
     if (turn.terminated or turn.truncated) is bool(to_act):
         raise _invalid("to_act must be empty if and only if terminated or truncated")
@@ -77,11 +74,8 @@ def check_views(turn: Turn, spec: Spec, seats: int) -> bool:
 
 
 def check(turn: Turn, spec: Spec) -> None:
-    """Check a turn's rewards, legal actions and observations against the spec.
-
-    Raises:
-        ProtocolError: ``invalid``: one is outside of its range or space.
-    """
+    """Check a turn's rewards, legal actions and observations against the spec.  Raises
+    ProtocolError (``invalid``): one is outside of its range or space."""
     for view in turn.seats:
         if spec.reward_range is not None:
             low, high = spec.reward_range

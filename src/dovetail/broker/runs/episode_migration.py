@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from dovetail.broker.matches.match import Match, Play, opening
+from dovetail.broker.matches.match import Match, Play
 from dovetail.broker.matches.matches import Matches
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.runs.events import EnvironmentFailed
 from dovetail.protocol import messages as m
-from dovetail.protocol.states import Machine, MatchPhase
+from dovetail.protocol.states import MATCH, Machine, MatchPhase
 
 MOVES = 3
 """Maximum moves of an episode."""
@@ -49,7 +50,7 @@ class Migration:
     """The ``seq`` of the pending request to that environment."""
     deadline: float
     timer: float = FOREVER
-    machine: Machine[MatchPhase] = field(default_factory=opening)
+    machine: Machine[MatchPhase] = field(default_factory=partial(Machine, MATCH, "opening"))
     turn: int = -1
     """The last turn that was replayed."""
 

@@ -43,31 +43,13 @@ class Episodes(BrokerPart):
     def begin(self, match: Match, now: float) -> None:
         """Start the next episode of a run in an idle match."""
         run = match.run
-        index = run.schedule.take()
-        seated = run.assignments(index)
-        for instance in {assignment.instance for assignment in seated}:
-            instance.busy += 1
-        interest = self._watching.wishes(run)
-        watched = (run.rules.stepwise and run.asked.texts) or interest.all
-        number = self._broker.number()
-        seed = run.schedule.seed(index)
-        rules = run.rules
+        index, rules = run.schedule.take(), run.rules
         if rules.check is None and index == run.asked.first_index:
             rules = replace(rules, check=True)
-        play = match.begin(
-            *(number, index, seed, rules, seated, now),
-            watched=watched,
-            scenes=interest.scenes,
-            modes=run.modes(),
-            draws=run.draws(),
-            line=run.schedule.line(index),
-            pace=interest.pace,
-        )
-        play.episode.think = interest.thoughts[play.seen]
+        number = self._broker.number()
+        play = match.begin(number, index, rules, self._watching.wishes(run), now)
         self._all[number] = run.playing[match] = play
         self._matches.watch(match)
-
-    # -- messages --------------------------------------------------------------------------------
 
     def on_turn(self, peer: Peer, turn: m.Turn, now: float) -> None:
         play = self._all.get(turn.episode)
@@ -227,8 +209,6 @@ class Episodes(BrokerPart):
                 units += SHOWN
         self._broker.charge(peer, units)
 
-    # -- restart ---------------------------------------------------------------------------------
-
     def restarted(self, now: float) -> None:
         """Stop the clocks of the peers that have yet to come back."""
         for play in self._all.values():
@@ -243,8 +223,6 @@ class Episodes(BrokerPart):
                 self._timed(play, now)
         for asked in peer.watching.values():
             self.watched(peer, asked, now)
-
-    # -- progress --------------------------------------------------------------------------------
 
     def decide(self, play: Play, now: float) -> None:
         """Ask the seats of a stepwise run for one turn's decisions."""
@@ -261,31 +239,18 @@ class Episodes(BrokerPart):
         del run.playing[play.match]
         again = run.ended(episode.index, play.instances(), scored=ending.scored)
         self._broker.counters["episodes"] += 1
+        actions, seeds = episode.history, [seat.seed for seat in episode.seats]
         result = m.Episode(
-            run.number,
-            episode.index,
-            episode.number,
-            episode.seed,
-            ending.reason,
-            seats,
-            ending.outcome,
-            ending.blame,
-            len(episode.history),
+            *(run.number, episode.index, episode.number, episode.seed, ending.reason, seats),
+            *(ending.outcome, ending.blame, len(actions)),
             ending.scored and all(seat.stands_for is None for seat in seats),
             again,
             ending.message,
-            digest=sha256(codec.encode(episode.history)).hexdigest()[:16],
-            opening=[
-                [action for _, action in joint] for joint in episode.history[: episode.opening]
-            ],
+            digest=sha256(codec.encode(actions)).hexdigest()[:16],
+            opening=[[action for _, action in joint] for joint in actions[: episode.opening]],
         )
-        self._broker.record(
-            run.experiment,
-            run.record(
-                result, episode.history, episode.breached, [seat.seed for seat in episode.seats]
-            ),
-            run.written + play.size,
-        )
+        record = run.record(result, actions, episode.breached, seeds)
+        self._broker.record(run.experiment, record, run.written + play.size)
         run.experiment.outbox.deliver(replace(result))
         judged = ending.blame is None or not episode.to_act
         ruled = ending.reason in ("terminated", "truncated") and judged

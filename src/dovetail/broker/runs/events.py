@@ -19,9 +19,7 @@ class Ended(NamedTuple):
 
 class EnvironmentFailed(NamedTuple):
     """An environment did not answer in time, or could not take over an episode.
-
-    ``Runs.environment_gone`` handles one whose program is gone.
-    """
+    ``Runs.environment_gone`` handles one whose program is gone."""
 
     match: Match
     text: str

@@ -74,8 +74,6 @@ class Runs(BrokerPart):
             if run.short or not self.matches.open(run, now, slots=slots):  # or for any after it
                 run.short += 1
 
-    # -- matches ---------------------------------------------------------------------------------
-
     def on_spec(self, peer: Peer, spec: m.Spec, now: float) -> None:
         match = self.matches.get(spec.match)
         if match is not None and match.moving and match.environment is peer:
@@ -138,8 +136,6 @@ class Runs(BrokerPart):
             self.episodes.migrations.end(match)
         self.stacked.close(match)
         self.matches.close(match)
-
-    # -- scheduling ------------------------------------------------------------------------------
 
     def advance(self, run: RunState, now: float) -> None:
         """Start the episodes that can start, or finish the run."""
@@ -238,8 +234,6 @@ class Runs(BrokerPart):
         if not self._broker.stopping:
             self.wake([each for each in run.instances() if each.offer.capacity], now, room=True)
 
-    # -- losses ----------------------------------------------------------------------------------
-
     def agent_gone(self, instance: Instance, what: str, now: float) -> None:
         """End the runs of an agent that will not come back, except those that wait for it."""
         for run in [run for run in self.of(instance) if not run.waits]:
@@ -259,11 +253,9 @@ class Runs(BrokerPart):
                 self.replace_environment(match, what, now)
 
     def replace_environment(self, match: Match, what: str, now: float) -> None:
-        """Continue a run without a match's environment.
-
-        The episode in progress moves to another peer if one offers the environment.  Otherwise it
-        ends, and a new match replaces this one if possible.
-        """
+        """Continue a run without a match's environment.  The episode in progress moves to another
+        peer if one offers the environment.  Otherwise it ends, and a new match replaces this one if
+        possible."""
         run = match.run
         if match in run.playing and self._move(match, now):
             return
@@ -294,8 +286,6 @@ class Runs(BrokerPart):
         self.matches.move(match, peer)
         self.episodes.migrations.begin(run.playing[match], peer, now)
         return True
-
-    # -- all runs --------------------------------------------------------------------------------
 
     def report(self, now: float) -> None:
         """Send experiments and watchers the progress of runs, where it has changed."""
@@ -360,10 +350,8 @@ def awaited(runs: Runs, peer: Peer, kind: str, about: Mapping[str, Any]) -> int 
         owed = episode.awaits(about.get("turn", episode.turn + 1))
         return play.asked if owed and play.match.environment is peer else None
     seat = about.get("seat", -1)
-    if not episode.owes(seat, about.get("turn", episode.turn)):
-        return None
-    seat = play.match.seats[seat]
-    return seat.asked if seat.instance.peer is peer else None
+    owed = play.owes(peer, seat, about.get("turn", episode.turn))
+    return play.match.seats[seat].asked if owed else None
 
 
 def answered(runs: Runs, peer: Peer | None, answer: m.Message) -> int | None:

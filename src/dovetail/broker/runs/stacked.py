@@ -16,7 +16,6 @@ from dovetail.broker.matches.instances import Instance
 from dovetail.broker.matches.match import Match
 from dovetail.broker.matches.run import RunState, waits
 from dovetail.broker.matches.stack import Over, Slot, Stack
-from dovetail.broker.matches.stack_columns import Asked
 from dovetail.broker.peers.holdings import grow
 from dovetail.broker.peers.limits import COUNTED
 from dovetail.broker.peers.peers import Peer
@@ -69,45 +68,31 @@ def groups(asked: m.Run, agents: list[Instance], peers: list[Peer], most: int) -
 
 
 class Stacked(BrokerPart):
-    """The groups of all runs.
-
-    If an agent learns, the groups of a run proceed in a fixed order, so that it hears and learns
-    the same whichever environment answers first.
-    """
+    """The groups of all runs.  If an agent learns, the groups of a run proceed in a fixed order, so
+    that it hears and learns the same whichever environment answers first."""
 
     STATE = ("_all",)
 
     def __init__(self, broker: BrokerState, watching: Watching) -> None:
         self._broker = broker
         self._results = Results(broker, watching)
-        self._all: dict[int, Stack] = {}
-        """Groups by the number of the match."""
+        self._all: dict[int, Stack] = {}  # groups by the number of the match
 
     def __len__(self) -> int:
         return sum(stack.playing for stack in self._all.values())
 
-    # -- groups ----------------------------------------------------------------------------------
-
     def opened(self, match: Match) -> None:
         """Seat the agents in a group that the environment has opened."""
         run = match.run
-        stack = Stack(match, run.rules, run.agents, run.draws())
-        self._all[match.number] = run.stacks[match] = stack
+        stack = self._all[match.number] = run.stacks[match] = Stack(match)
         seats = range(match.spec.seats)
-        rotates = run.asked.rotate
-        for holder, instance in enumerate(stack.instances):
-            players = [player for player, agent in enumerate(run.agents) if agent is instance]
-            for seat in seats if rotates else players:
-                init = m.Init(
-                    match.number,
-                    seat,
-                    instance.number,
-                    match.spec,
-                    False,
-                    instance.agent,
-                    slots=match.slots,
-                )
-                stack.inits.setdefault(holder, []).append(instance.peer.outbox.ask(init))
+        for holder in stack.holders:
+            agent = holder.instance
+            players = [player for player, each in enumerate(run.agents) if each is agent]
+            for seat in seats if run.asked.rotate else players:
+                init = m.Init(match.number, seat, agent.number, match.spec, False, agent.agent)
+                init.slots = match.slots
+                holder.inits.append(agent.peer.outbox.ask(init))
 
     def advance(self, run: RunState, now: float) -> None:
         """Start the episodes that can start in idle groups."""
@@ -126,11 +111,10 @@ class Stacked(BrokerPart):
         match.run.experiment.held -= stack.held
         stack.deadline = FOREVER
         match.environment.outbox.answered(stack.seq)
-        for holder, seqs in stack.inits.items():
-            for seq in seqs:
-                stack.instances[holder].peer.outbox.release(seq)
-        peers = dict.fromkeys(instance.peer for instance in stack.instances)
-        for peer in peers:
+        for holder in stack.holders:
+            for seq in holder.inits:
+                holder.instance.peer.outbox.release(seq)
+        for peer in dict.fromkeys(holder.instance.peer for holder in stack.holders):
             peer.outbox.deliver(m.Leave(match.number))
         if match.machine.takes("give up"):
             match.machine.on("give up")
@@ -140,17 +124,15 @@ class Stacked(BrokerPart):
         stack = match.run.stacks.get(match)
         if stack is None:
             return
-        for holder, asked in stack.asked.items():
-            stack.instances[holder].peer.outbox.release(asked.seq)
-        stack.asked.clear()
+        for holder in stack.asked:
+            holder.instance.peer.outbox.release(holder.seq)
+            holder.rows = None
         stack.deadline = FOREVER
         self._end(stack)
         overs = stack.running()
         for over in overs:
             over.ending = ending(Slot(stack, over.slot))
         self._results.end(stack, overs)
-
-    # -- messages --------------------------------------------------------------------------------
 
     def on_turns(self, peer: Peer, turns: m.Turns, now: float) -> None:
         stack = self._all.get(turns.match)
@@ -196,20 +178,19 @@ class Stacked(BrokerPart):
             self._broker.ignore(peer, answer)
             self._broker.events.append(Heard(peer))
             return
-        numbers = [instance.number for instance in stack.instances]
-        holder = numbers.index(answer.instance) if answer.instance in numbers else -1
-        if holder < 0 or stack.instances[holder].peer is not peer:
+        named = (each for each in stack.holders if each.instance.number == answer.instance)
+        holder = next(named, None)
+        if holder is None or holder.instance.peer is not peer:
             self._broker.ignore(peer, answer)
             text = f"instance {answer.instance} in group {answer.match} is not yours"
             peer.complain("illegal", text)
             return
-        asked = stack.asked.get(holder)
-        if asked is None or answer.batch != stack.batch:
+        if holder.rows is None or answer.batch != stack.batch:
             self._broker.ignore(peer, answer)
             return
-        peer.outbox.answered(asked.seq)
-        for seq in stack.inits.pop(holder, ()):
+        for seq in (holder.seq, *holder.inits):
             peer.outbox.answered(seq)
+        holder.inits.clear()
         try:
             overs = stack.acted(holder, answer, now)
         except ProtocolError as error:
@@ -224,9 +205,9 @@ class Stacked(BrokerPart):
             stack.match.environment.outbox.answered(asked.seq)
             self._failed_batch(stack, error.message, now)
             return
-        for holder, each in list(stack.asked.items()):
-            if each.seq == asked.seq and stack.instances[holder].number == asked.instance:
-                stack.instances[holder].peer.outbox.answered(asked.seq)
+        for holder in stack.asked:
+            if holder.seq == asked.seq and holder.instance.number == asked.instance:
+                holder.instance.peer.outbox.answered(asked.seq)
                 overs = stack.unreadable(holder, error.message, now)
                 self._go_on(stack, overs, now)
 
@@ -239,10 +220,9 @@ class Stacked(BrokerPart):
             owed = stack.match.machine.state == "transition" and stack.match.environment is peer
             return stack.seq if owed else None
         owes = [
-            asked.seq
-            for holder, asked in stack.asked.items()
-            if stack.instances[holder].peer is peer
-            and instance in (None, stack.instances[holder].number)
+            each.seq
+            for each in stack.asked
+            if each.instance.peer is peer and instance in (None, each.instance.number)
         ]
         return owes[0] if len(owes) == 1 else None
 
@@ -254,8 +234,6 @@ class Stacked(BrokerPart):
         for over in overs:
             over.ending = Ending("environment-failed", message=text)
         self._go_on(stack, overs, now)
-
-    # -- progress --------------------------------------------------------------------------------
 
     def _go_on(self, stack: Stack, overs: list[Over], now: float) -> None:
         """Continue a group after an answer, now or when its turn comes."""
@@ -289,11 +267,10 @@ class Stacked(BrokerPart):
         if stack.undecided:
             stack.undecided = False
             modes = dict(zip(run.agents, run.modes(), strict=True))
-            for holder, (steps, rows) in stack.decide(now).items():
-                instance = stack.instances[holder]
-                steps.instance = instance.number
-                steps.mode = modes[instance]
-                stack.asked[holder] = Asked(instance.peer.outbox.ask(steps), rows, now)
+            for holder, steps in stack.decide(now):
+                agent = holder.instance
+                steps.instance, steps.mode = agent.number, modes[agent]
+                holder.seq = agent.peer.outbox.ask(steps)
         if stack.asked:
             self._broker.timers.watch(stack)
         else:
@@ -335,21 +312,18 @@ class Stacked(BrokerPart):
         return begun
 
     def on_overdue(self, stack: Stack, now: float) -> None:
-        run = stack.match.run
         if stack.match.machine.state == "transition":
-            what = f"was silent for {run.rules.answer_timeout} s"
+            what = f"was silent for {stack.rules.answer_timeout} s"
             text = f"environment {stack.match.environment.name} {what}"
             self._broker.events.append(EnvironmentFailed(stack.match, text))
             return
         overs: list[Over] = []
-        for holder, asked in list(stack.asked.items()):
-            stack.instances[holder].peer.outbox.release(asked.seq)
-            if run.rules.clock.decision is None:
-                stack.instances[holder].stalled = True
+        for holder in stack.asked:
+            holder.instance.peer.outbox.release(holder.seq)
+            if stack.rules.clock.decision is None:
+                holder.instance.stalled = True
             overs += stack.overdue(holder, now)
         self._go_on(stack, overs, now)
-
-    # -- restart ---------------------------------------------------------------------------------
 
     def timed(self) -> Iterable[Stack]:
         return self._all.values()
@@ -358,29 +332,27 @@ class Stacked(BrokerPart):
         """Stop the clocks until the peers have come back."""
         for stack in self._all.values():
             stack.deadline = FOREVER
-            for asked in stack.asked.values():
-                asked.stop(now)
+            for holder in stack.asked:
+                holder.stop(now)
 
     def back(self, peer: Peer, now: float) -> None:
         """Resume the clocks of a peer that has come back."""
         for stack in self._all.values():
-            for holder, asked in stack.asked.items():
-                if stack.instances[holder].peer is peer:
-                    asked.go(now)
+            for holder in stack.asked:
+                if holder.instance.peer is peer:
+                    holder.go(now)
             if stack.deadline < FOREVER:
                 continue
             if stack.match.machine.state == "transition" and stack.match.environment is peer:
                 stack.deadline = now + stack.rules.patience
-            elif stack.asked and all(asked.stood is None for asked in stack.asked.values()):
-                stack.deadline = max(asked.sent for asked in stack.asked.values()) + stack.most
+            elif (asked := stack.asked) and all(each.stood is None for each in asked):
+                stack.deadline = max(each.sent for each in asked) + stack.most
             self._broker.timers.watch(stack)
 
 
 def _in_turn(run: RunState) -> bool:
-    """Return whether the groups of a run proceed in turn: an agent learns in several.
-
-    One environment's program and one of the agents keep the order by themselves.
-    """
+    """Return whether the groups of a run proceed in turn: an agent learns in several.  One
+    environment's program and one of the agents keep the order by themselves."""
     if len(run.matches) < 2 or "learn" not in run.modes():
         return False
     peers = {match.environment for match in run.matches.values()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
@@ -16,12 +17,12 @@ from dovetail.protocol.columns import Column
 from dovetail.protocol.display_text import MAX_LINE
 
 
+@dataclass(eq=False)
 class Results:
     """The results of all groups."""
 
-    def __init__(self, broker: BrokerState, watching: Watching) -> None:
-        self._broker = broker
-        self._watching = watching
+    _broker: BrokerState
+    _watching: Watching
 
     def end(self, stack: Stack, overs: list[Over]) -> None:
         """End episodes: tell the seats, record them, tell the experiment and the watchers."""
@@ -95,10 +96,11 @@ class Results:
         scored, blamed = not np.isnan(scores).all(), (blames >= 0).any()
         finals = np.array([over.final for over in overs], np.int32)
         whole = isinstance(stack.finals, np.ndarray) and bool((finals >= 0).all())
-        for holder, instance in enumerate(stack.instances):
-            [mine] = (holders == holder).nonzero()
+        for holder in stack.holders:
+            [mine] = (holders == holder.number).nonzero()
             if not len(mine):
                 continue
+            instance = holder.instance
             of, number = np.divmod(mine, seats)
             own, at, rows = slots[of], number.astype(np.int32), of.tolist()
             if whole:

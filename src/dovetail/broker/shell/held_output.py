@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dovetail.broker.peers.outbox import Address, Said, without_heartbeats
+from dovetail.broker.peers.outbox import Address, Said
 from dovetail.protocol import messages as m
 
 RETRY = 1.0
@@ -27,7 +27,7 @@ class HeldOutput:
 
     def add(self, out: Said) -> None:
         """Hold back all but heartbeats; tell newly connected peers why they have to wait."""
-        out = without_heartbeats(out, self._tell)
+        out = self._without_heartbeats(out)
         if self._why:
             self._explain(out)
         self.said += out
@@ -35,12 +35,20 @@ class HeldOutput:
     def begin(self, out: Said, why: str, experiments: list[Address], now: float) -> None:
         """Hold back output whose records could not be written, and tell the experiments why."""
         first = not self._why
-        self.said = without_heartbeats(out, self._tell)
+        self.said = self._without_heartbeats(out)
         self.retry = now + RETRY
         self._why = why
         if first:
             self._inform(experiments)
         self._explain(self.said)
+
+    def _without_heartbeats(self, out: Said) -> Said:
+        """Send the heartbeats among some messages, which need not wait for the journal: a ping
+        without ``settled`` lets no peer forget an answer that a restarted broker would need."""
+        beats = [(to, each) for to, each in out if isinstance(each, m.Ping | m.Pong)]
+        if beats:
+            self._tell([(to, m.Ping(e.number) if isinstance(e, m.Ping) else e) for to, e in beats])
+        return [(to, each) for to, each in out if not isinstance(each, m.Ping | m.Pong)]
 
     def _explain(self, out: Said) -> None:
         self._inform([to for to, message in out if isinstance(message, m.Welcome)])

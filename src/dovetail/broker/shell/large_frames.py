@@ -33,8 +33,7 @@ class LargeFrames:
     """An account of the time that large reads take."""
 
     def __init__(self) -> None:
-        self._left = BURST
-        """Seconds left of the share."""
+        self._left = BURST  # seconds left of the share
         self._counted = time.monotonic()
         self._came: dict[Address, float] = {}
         """The time of the latest large read of each connection."""

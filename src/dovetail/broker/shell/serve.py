@@ -24,7 +24,7 @@ from dovetail.peer.serving import Host
 from dovetail.peer.stop_event import StopEvent
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.endpoint import Web
-from dovetail.transport.keys import Guard, Key
+from dovetail.transport.keys import Guard
 from dovetail.transport.lines import KNOWN, Lines
 from dovetail.transport.process_owner import Owner
 
@@ -106,8 +106,26 @@ def serve(
                 "no entry of the access file has a token, so no page could connect; make one with "
                 "`dovetail keys make NAME --web --access PATH`, or remove --web"
             )
-    key = None if access is None else access.key
-    server = _listening(bind, settings, journal, durable, key, inside, also, origins, web)
+    bound = threading.Event()
+    server: Server | None = None
+
+    def admits(public: str) -> bool:
+        bound.wait()  # libzmq asks from another thread, as soon as it listens
+        return server is not None and server.core.broker.admits(public)
+
+    guard = None if access is None else Guard(access.key, admits)
+    keys = settings.access
+    owner = keys.keys[keys.inside].public.encode() if keys is not None and inside else b""
+    router = transport.listen(bind, settings.limits.frame, guard, inside, owner, also, web)
+    try:
+        opened = journal() if callable(journal) else journal
+        kept = None if opened is None else live(opened, durable=durable)
+        server = Server(router, settings, opened, kept)
+    finally:
+        bound.set()
+        if server is None:
+            router.close(0.0)
+    server.core.broker.origin = router.origin if origins else None
     server.core.broker.missed = Lines(log, KNOWN).warn
     if entrant is not None:
         server.core.broker.entrant = entrant
@@ -116,7 +134,7 @@ def serve(
     before = []
     if threading.current_thread() is threading.main_thread():
         before = [(each, signal.signal(each, leave)) for each in (signal.SIGINT, signal.SIGTERM)]
-    failed, owner = True, Owner()
+    failed, process = True, Owner()
     try:
         if ready is not None:
             ready(server)
@@ -134,7 +152,7 @@ def serve(
             server.pump(min(WAKE, left))
         failed = False
     finally:
-        if not owner.here:  # a child that a hosted environment or agent has forked
+        if not process.here:  # a child that a hosted environment or agent has forked
             pass
         elif failed:  # what is in progress must not end with a mistake of this program
             server.abandon()
@@ -144,49 +162,12 @@ def serve(
             signal.signal(number, handler)
 
 
-def _listening(
-    bind: str,
-    settings: Settings,
-    journal: Journal | Callable[[], Journal] | None,
-    durable: bool,
-    key: Key | None,
-    inside: str,
-    also: str,
-    origins: bool,
-    web: Web | None,
-) -> Server:
-    """Bind the addresses, then open the files; return the broker."""
-    made: Server | None = None
-    ready = threading.Event()
-
-    def admits(public: str) -> bool:
-        ready.wait()  # libzmq asks from another thread, as soon as it listens
-        return made is not None and made.core.broker.admits(public)
-
-    guard = None if key is None else Guard(key, admits)
-    keys = settings.access
-    owner = keys.keys[keys.inside].public.encode() if keys is not None and inside else b""
-    router = transport.listen(bind, settings.limits.frame, guard, inside, owner, also, web)
-    try:
-        opened = journal() if callable(journal) else journal
-        kept = None if opened is None else live(opened, durable=durable)
-        made = Server(router, settings, opened, kept)
-        made.core.broker.origin = router.origin if origins else None
-    finally:
-        ready.set()
-        if made is None:
-            router.close(0.0)
-    return made
-
-
 @contextmanager
 def in_thread(
     bind: str, *, ready: Callable[[Server], None] | None = None, **options: Any
 ) -> Iterator[str]:
-    """Serve in a thread for the duration of a context; yield the broker's address.
-
-    Arguments and errors are those of ``serve``.
-    """
+    """Serve in a thread for the duration of a context; yield the broker's address.  Arguments and
+    errors are those of ``serve``."""
     stop, up = threading.Event(), threading.Event()
     address = ""
     failed: list[Exception] = []

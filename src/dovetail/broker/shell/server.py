@@ -41,13 +41,9 @@ WAIT = 0.5
 
 
 class Server:
-    """A broker for peers at an address, in this process, or both.
-
-    ``bind`` is the address, or a router that is already listening.
-
-    Raises:
-        DovetailError: the address cannot be bound, or a file cannot be written.
-    """
+    """A broker for peers at an address, in this process, or both.  ``bind`` is the address, or a
+    router that is already listening.  Raises DovetailError: the address cannot be bound, or a file
+    cannot be written."""
 
     def __init__(
         self,
@@ -60,14 +56,11 @@ class Server:
         self.journal = journal
         self._live = live
         self._secret = secrets.token_bytes(16)
-        self._offset = 0.0
-        """Seconds by which the core's time is ahead of the system's."""
+        self._offset = 0.0  # seconds by which the core's time is ahead of the system's
         self._last = time.monotonic()
-        self._still = False
-        """True if answers of local peers are waiting for a local experiment."""
-        router = (
-            transport.listen(bind, self.settings.limits.frame) if isinstance(bind, str) else bind
-        )
+        self._still = False  # True if answers of local peers are waiting for a local experiment
+        frame = self.settings.limits.frame
+        router = transport.listen(bind, frame) if isinstance(bind, str) else bind
         self._router: transport.AnyRouter | None = router
         self.address = None if router is None else router.address
         self.web_address = "" if router is None else router.web_address
@@ -75,10 +68,8 @@ class Server:
         self._held = HeldOutput(self._tell)
         self._local: deque[tuple[Local, Sequence[m.Message | bytes]]] = deque()
         self._watchers = WatcherQueue(self._show, self._behind, self.core.broker.out)
-        self._exchanging = False
-        """True while ``_exchange`` counts the time that local peers take."""
-        self._told = False
-        """True if a local peer without a host was sent a message in this round."""
+        self._exchanging = False  # true while ``_exchange`` counts the time that local peers take
+        self._told = False  # True if a local peer without a host was sent a message in this round
         self._intake = Intake(self.core)
         self._large = LargeFrames()
         self._cores = Cores()
@@ -228,9 +219,8 @@ class Server:
                 self._commit(arrived)
                 took = time.monotonic() - begun
                 if wait := self._large.wait(connection, size, took, core.runs):
-                    core.broker.slowed[connection] = max(
-                        wait, core.broker.slowed.get(connection, 0.0)
-                    )
+                    before = core.broker.slowed.get(connection, 0.0)
+                    core.broker.slowed[connection] = max(wait, before)
         while core.broker.slowed:  # also those without a session
             router.pause(*core.broker.slowed.popitem())
 
@@ -283,21 +273,18 @@ class Server:
     def _hold(self, out: list[tuple[Address, m.Message]], error: OSError, now: float) -> None:
         """Hold back everything but heartbeats until the journal can be written again."""
         assert self.journal is not None
-        text = (
-            f"cannot write the journal {self.journal.path}: {error.strerror}; "
-            "the broker waits until it can be written; make room"
-        )
+        text = f"cannot write the journal {self.journal.path}: {error.strerror}"
+        text = f"{text}; the broker waits until it can be written; make room"
         if not self._held.retry:
             log.error(text)
-        self._held.begin(out, text, self.core.broker.experiments(), now)
+        peers = self.core.broker.connections.items()
+        experiments = [address for address, peer in peers if peer.role == "experiment"]
+        self._held.begin(out, text, experiments, now)
 
     def _tell(self, out: list[tuple[Address, m.Message]]) -> None:
         watchers = self._watchers
         if len(out) == 1 and not watchers.waiting:
             [(to, message)] = out
-            if type(to) is Local:
-                self._deliver(to, [message])
-                return
             if type(to) is not Audience:
                 self._pass(to, [message])
                 return

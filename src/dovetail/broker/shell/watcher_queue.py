@@ -60,14 +60,12 @@ class WatcherQueue:
         self.waiting: list[tuple[Audience, m.Message, bytes]] = []
         """(audience, message, frame) triples."""
         self._size = 0
-        self._room = HELD
-        """Bytes that can be sent per period within the share of the time."""
+        self._room = HELD  # bytes that can be sent per period within the share of the time
         self._present: dict[Audience, frozenset[Address]] = {}
         """The addresses of each audience at the time of its first message."""
         self._ahead: dict[Address, int] = {}
         """The number of queued messages that an address was sent already."""
-        self._next = 0.0
-        """The time of the next ``flush``, by the system's clock."""
+        self._next = 0.0  # the time of the next ``flush``, by the system's clock
 
     @property
     def wait(self) -> float:

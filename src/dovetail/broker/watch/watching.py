@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
-from dovetail.broker.matches.match import Pace, Play
+from dovetail.broker.matches.match import Interest, Pace, Play
 from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.outbox import Audience, Out, Outbox
 from dovetail.broker.peers.peers import Peer
@@ -15,22 +15,6 @@ from dovetail.broker.peers.state import BrokerPart
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.rules.episode import Episode
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import Code
-
-
-class Interest(NamedTuple):
-    """The watchers of a run and their wishes."""
-
-    asked: list[tuple[Peer, m.Watch]]
-    all: bool
-    """True if any of them wants all turns."""
-    scenes: bool
-    """True if any of them wants the scenes of all turns."""
-    pace: Pace | None
-    """The rate for paced watchers; None if there are none."""
-    thoughts: tuple[bool, bool]
-    """True if any may see thoughts and asks for them: without and with the paced watchers."""
-
 
 NO_INTEREST = Interest([], False, False, None, (False, False))
 
@@ -46,20 +30,11 @@ class Watching(BrokerPart):
         """The peers that watch any run."""
         self._attended: bool | None = None
         """True if any of them is connected; None if that may have changed."""
-        self._interests: dict[int, Interest] = {}
-        """A cache of interests, by run."""
-        self._audiences: dict[tuple[int, bool, bool, bool], list[tuple[bool, bool, Audience]]] = {}
-        """A cache of audiences: by run, whether the turn has a scene and thoughts, and whether
-        paced watchers see it."""
-        self._others: dict[tuple[int, bool], Audience] = {}
-        """A cache of audiences of results: by run, and with or without paced watchers."""
+        self._interests: dict[int, Interest] = {}  # a cache of interests, by run
 
     def watch(self, peer: Peer, asked: m.Watch) -> bool:
-        """Start or stop sending a peer the turns of a run, or of all runs.
-
-        Returns:
-            Whether it starts to see further turns.
-        """
+        """Start or stop sending a peer the turns of a run, or of all runs; return whether it starts
+        to see further turns."""
         watching = peer.watching
         before = watching.get(asked.run)
         if before is not None and not before.on:
@@ -101,10 +76,8 @@ class Watching(BrokerPart):
 
     @property
     def attended(self) -> bool:
-        """True if any watcher is connected.
-
-        While none is, no turns are made; a watcher that comes back is shown the current ones.
-        """
+        """True if any watcher is connected.  While none is, no turns are made; a watcher that comes
+        back is shown the current ones."""
         if self._attended is None:
             self._attended = any(peer.outbox.present for peer in self.peers)
         return self._attended
@@ -132,11 +105,11 @@ class Watching(BrokerPart):
         out, run = self._out, play.match.run
         begun = 0.0 if out.clock is None else out.clock()
         turn = shown(play, ending, now, thoughts)
-        there = (run.number, turn.scene is not None, bool(turn.thoughts), play.due)
-        audiences = self._audiences.get(there)
+        interest, there = self.of(run), (turn.scene is not None, bool(turn.thoughts), play.due)
+        audiences = interest.audiences.get(there)
         if audiences is None:
-            asked = [each for each in self.of(run).asked if play.due or not each[1].every]
-            audiences = self._audiences[there] = _by_kind(run, asked, *there[1:3])
+            asked = [each for each in interest.asked if play.due or not each[1].every]
+            audiences = interest.audiences[there] = _by_kind(run, asked, *there[:2])
         for wants_scene, wants_thoughts, audience in audiences:
             self._show(turn, wants_scene, wants_thoughts, audience)
         if out.clock is not None:
@@ -151,33 +124,28 @@ class Watching(BrokerPart):
 
     def _show(self, turn: m.WatchedTurn, scene: bool, thoughts: bool, audience: Audience) -> None:
         if (turn.scene is not None and not scene) or (turn.thoughts and not thoughts):
-            turn = replace(
-                turn,
-                scene=turn.scene if scene else None,
-                thoughts=turn.thoughts if thoughts else [],
-            )
+            seen, thought = turn.scene if scene else None, turn.thoughts if thoughts else []
+            turn = replace(turn, scene=seen, thoughts=thought)
         self._out.messages.append((audience, turn))
 
     def tell(
         self, run: RunState, message: m.Progress | m.Done | m.Episode, *, seen: bool = True
     ) -> None:
         """Send a message that may be lost to a run's watchers, the paced ones if ``seen``, except
-        its own experiment.
-
-        It hides the environment's seed, which other episodes of the round may share.
-        """
-        if not self.attended or not (self.of(run).all or (seen and self.of(run).asked)):
+        its own experiment.  It hides the environment's seed, which other episodes of the round may
+        share."""
+        interest = self.wishes(run)
+        if not interest.all and not (seen and interest.asked):
             return
         if isinstance(message, m.Episode):
             message = replace(message, seed=0)
-        others = self._others.get((run.number, seen))
+        others = interest.others.get(seen)
         if others is None:
-            boxes = [
+            others = interest.others[seen] = Audience(
                 peer.outbox
-                for peer, asked in self.of(run).asked
+                for peer, asked in interest.asked
                 if peer is not run.experiment and (seen or not asked.every)
-            ]
-            others = self._others[run.number, seen] = Audience(boxes)
+            )
         self._out.messages.append((others, message))
 
     def over(self, run: RunState) -> None:
@@ -194,26 +162,17 @@ class Watching(BrokerPart):
         self.peers = [peer for peer in self.peers if peer.watching]
         self._attended = None
         self._interests.clear()
-        self._audiences.clear()
-        self._others.clear()
 
 
 def _interest(run: RunState, asked: list[tuple[Peer, m.Watch]]) -> Interest:
     always = [each for each in asked if not each[1].every]
-    paced = [each for each in asked if each[1].every]
+    paced = [each for _, each in asked if each.every]
     pace = None
     if paced:
-        pace = Pace(min(asked.every for _, asked in paced), any(asked.scenes for _, asked in paced))
-    return Interest(
-        asked,
-        bool(always),
-        any(asked.scenes for _, asked in always),
-        pace,
-        (
-            any(_thoughts_for(*each, run) for each in always),
-            any(_thoughts_for(*each, run) for each in asked),
-        ),
-    )
+        pace = Pace(min(each.every for each in paced), any(each.scenes for each in paced))
+    scenes = any(asked.scenes for _, asked in always)
+    thoughts, some = (any(_thoughts_for(*e, run) for e in each) for each in (always, asked))
+    return Interest(asked, bool(always), scenes, pace, (thoughts, some))
 
 
 def _by_kind(
@@ -231,13 +190,6 @@ def _thoughts_for(peer: Peer, asked: m.Watch, run: RunState) -> bool:
     return asked.thoughts and (run.asked.thoughts or peer is run.experiment)
 
 
-def hidden(run: RunState | None, number: int) -> tuple[Code, str] | None:
-    """Return the error code and text if a run cannot be watched, else None."""
-    if run is None:
-        return "unknown", f"there is no run {number}"
-    return ("access", f"run {number} is secret; it is not shown") if run.asked.secret else None
-
-
 def _acting(episode: Episode) -> list[int]:
     """Return the seats that have yet to act in the latest turn."""
     if not 0 < episode.owing < len(episode.to_act):
@@ -251,14 +203,9 @@ def shown(
     now: float | None = None,
     thoughts: Sequence[tuple[int, Any]] = (),
 ) -> m.WatchedTurn:
-    """Return the latest turn of an episode for watchers.
-
-    Args:
-        play: the episode.
-        ending: the episode's ending; None while it continues.
-        now: the time, for the clocks; None to leave them out.
-        thoughts: the thoughts of the seats whose actions led to it.
-    """
+    """Return the latest turn of an episode for watchers: ``ending`` is None while it continues,
+    ``now`` the time for the clocks, None to leave them out, ``thoughts`` those of the seats whose
+    actions led to it."""
     episode, run = play.episode, play.match.run
     turn = episode.latest
     rewards = [0.0] * len(episode.seats)
@@ -271,16 +218,13 @@ def shown(
     clocks: list[m.Clock] = []
     running: list[int] = []
     if now is not None and episode.seats[0].clock.timed:
-        for seat in episode.seats:
-            clock = seat.clock
-            clocks.append(clock.shown(now))
-            if clock.runs:
-                running.append(seat.number)
-    names = run.asked.names
-    if names:
+        clocks = [seat.clock.shown(now) for seat in episode.seats]
+        running = [seat.number for seat in episode.seats if seat.clock.runs]
+    # The latest may be on their way.
+    actions = episode.history[turn.turn - 1] if turn.turn > 0 else []
+    agents = [seat.instance.agent for seat in play.match.seats]
+    if names := run.asked.names:
         agents = [names[number] for number in run.schedule.seating(episode.index)]
-    else:
-        agents = [seat.instance.agent for seat in play.match.seats]
     return m.WatchedTurn(
         run=run.number,
         match=episode.match,
@@ -288,9 +232,7 @@ def shown(
         episode=episode.number,
         turn=turn.turn,
         to_act=_acting(episode) if ending is None else [],
-        actions=episode.history[turn.turn - 1]
-        if turn.turn > 0
-        else [],  # the latest may be on their way
+        actions=actions,
         rewards=rewards,
         observations=observations,
         agents=agents,
