@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -266,6 +267,19 @@ class _DeclaredStudy(Struct, forbid_unknown_fields=True):
     title: str
     text: str
     rows: list[_DeclaredRow]
+    notes: dict[str, str] = {}
+    """Remarks below tables, with names of figures in braces."""
+
+
+@cache
+def _read(name: str) -> _DeclaredStudy:
+    file = importlib.resources.files(f"dovetail_studies.{name}").joinpath("rows.toml")
+    return msgspec.toml.decode(file.read_bytes(), type=_DeclaredStudy)
+
+
+def remark(name: str, key: str, **figures: Any) -> str:
+    """Return a remark from the ``rows.toml`` of a study, with its figures."""
+    return _read(name).notes[key].format(**figures)
 
 
 def declared(name: str, code: Mapping[str, Code]) -> Study:
@@ -275,8 +289,7 @@ def declared(name: str, code: Mapping[str, Code]) -> Study:
         name: the name of the study and of its package.
         code: the code of the rows that can be run, by their keys.
     """
-    file = importlib.resources.files(f"dovetail_studies.{name}").joinpath("rows.toml")
-    found = msgspec.toml.decode(file.read_bytes(), type=_DeclaredStudy)
+    found = _read(name)
     own = {row.key: row for row in found.rows}
     assert code.keys() == {row.key for row in found.rows if not row.missing}, name
     made = []

@@ -506,16 +506,7 @@ def _meetings_draw(done: rows.Done) -> rows.Drawn:
         parts = [(each["wins"], each["games"]) for each in met]
         title = f"{run}, weights learned here, against the study's"
         lines.append([title, *NOT_PRINTED, *_shared(parts)])
-    note = (
-        "The study's table cannot be one round robin: its wins add up to 1,071 and its losses "
-        "to 929. First and last are what to compare. All but Random search to depth 2 and take "
-        "the Monte Carlo step. "
-        "The first lines are of the weights that the study published, one training each, and "
-        "their intervals are over games; those of *weights learned here* are over "
-        "five tournaments, each with the weights of one seed of the row "
-        "[weights](#weights-learned-by-three-of-the-runs). In the last lines the weights that "
-        "each seed learned here meet the study's of the same run."
-    )
+    note = rows.remark("amazons", "tournament")
     count, distinct = rows.total(done, "games"), rows.total(done, "distinct")
     standings = ["wins", "losses", "points", "share"]
     columns = ["player", *(f"{who}: {name}" for who in ("study", "ours") for name in standings)]

@@ -125,26 +125,7 @@ def _draw(done: rows.Done) -> rows.Drawn:
     choice = rows.by(kinds["choice"], "choice")
     few = sum(each["games"] for each in choice[CHOSEN,])
     shares = ", ".join(f"{run} {percent(points(each))}" for (run,), each in choice.items())
-    note = (
-        "The opponent has the weights that the study published for OnesVsAbMp, its strongest "
-        "player. Under *the study's best* these weights also play our side, with the search "
-        "that ours has. "
-        "Ours are the weights of the same training, one vector for each seed, but the learner "
-        "plays without the study's Monte Carlo step (*rollouts*) while it learns. "
-        f"This training was chosen among seven by {few} other games of each, at depth 3 against "
-        f"depth 3. The games won, in percent: {shares}. Those without a remark are [the "
-        "study's](amazons.md), with rollouts; its trainings against Random were left out as "
-        "[the weakest by far](across.md#the-trainings-of-amazons-against-each-other). "
-        "Games begin with two moves drawn at random, each opening played from both seats; the "
-        "board is 8 x 8. Games of depth 4 are few, since they take long. "
-        "How long a move takes depends on the weights, by what alpha-beta cuts off: with MP the "
-        "longest of depth 3 takes twice as long "
-        "([cost](amazons.md#cost-of-a-search-of-depth-3)). "
-        "The literature's programs play 10 x 10 with evaluations of territory, or UCT. A player of "
-        "ours with such an evaluation beats these twelve features ([the next "
-        "table](#amazons-by-territory-with-a-book-and-after-a-league)); of the programs "
-        "themselves none is measured."
-    )
+    note = rows.remark("best", "amazons", few=few, shares=shares)
     tested = [result for kind in ("choice", "player") for _, result in kinds[kind]]
     count, distinct = (sum(each[name] for each in tested) for name in ("games", "distinct"))
     text = f"{distinct:,} of {count:,} after training"

@@ -108,19 +108,7 @@ def _draw(done: rows.Done) -> rows.Drawn:
             [f"{player} against {other}{where}: wins %", percent(points(results)), "-", "-"]
         )
     trained = max(result["trained"] for _, result in done)
-    note = (
-        "*Territory* is `amazons-territory`: the squares that each side reaches first, by queen's "
-        "and king's moves (t1, t2, c1 and c2 of Lieberum 2005; how they are blended is ours), "
-        "without learning. *The study's* is its player with the weights of OnesVsAbMp, the winner "
-        "of its tournament. The *book* was built by `python -m "
-        "dovetail_agents.games.amazons.build` from games of territory with itself; the other "
-        "lines begin with two moves drawn at random, each opening played from both seats, and "
-        "use no book. *Trained in a league*: the study's learner from all ones, without rollouts, "
-        f"for {trained:,} games against opponents that change in each block of 20: MP, the "
-        "study's weights, territory of depth 1 and its own former states, those that beat it more "
-        "often (`dovetail run experiments/dovetail_experiments/examples/amazons_league.toml`). "
-        "Without a remark the board is 8 x 8."
-    )
+    note = rows.remark("best", "territory", trained=trained)
     tested = [result for _, result in done]
     count, distinct = (sum(each[name] for each in tested) for name in ("games", "distinct"))
     text = f"{distinct:,} of {count:,}; those of the league are not among them"

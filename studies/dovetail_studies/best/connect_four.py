@@ -146,20 +146,8 @@ def _draw(done: rows.Done) -> rows.Drawn:
                 lines.append([f"{player} {against}: points %", won, study.get(key, "-"), best])
     measured = [each for name in LEARNERS for each in groups[name]]
     chance = 100 * rows.over(groups["`td`"], "chance").value
-    note = (
-        "A *position* comes from a random game and has 14 to 34 discs, moves that keep its "
-        "value (win, draw or loss) and moves that do not; "
-        f"a random choice keeps it in {chance:.1f} %. "
-        "All players answer the same ones, from seeds that no training uses. "
-        f"*Traces* are eligibility traces with lambda {PLAYERS[TRACES][1]['trace']}; the rest of "
-        f"the learner is the same, and so are its seeds, the first {TRACED}; it does not play the "
-        "solver, which takes some 30 seconds a game. "
-        "A win is worth 1 point, a draw a half. Openings are two plies drawn at random, each "
-        "played from both seats, so that two perfect players "
-        "take 50 % of the points from each other; from the empty board the first of them wins. "
-        "Thill, Koch and Konen (2012) report that n-tuples "
-        "learned by TD beat a perfect player where a win is possible; there is no figure on "
-        "these positions to set beside ours."
+    note = rows.remark(
+        "best", "connect_four", chance=chance, trace=PLAYERS[TRACES][1]["trace"], traced=TRACED
     )
     tested = added(measured, "matches")
     text = f"{tested['distinct']:,} of {tested['games']:,} after training"

@@ -74,26 +74,7 @@ def _draw(done: rows.Done) -> rows.Drawn:
         ]
         lines.append([f"against {name}: wins %", *cells, printed, "-"])
     unit = done[0][0]
-    note = (
-        f"The learner is version {VERSION} with forced exploration at a falling rate, without a "
-        "discount. A purchase earns its victory points, and winning the game "
-        "5 more where it is trained against Money or Chapel, 10 against Greedy, Blacksmith or "
-        "all three, and 20 against Big Money. "
-        "Reward and discount are ours; short trainings against Money, Greedy and Big Money with "
-        "2 Smithies chose them, with a seed that is not among these. "
-        "It is trained against the players of the line (*ours*; for Random, Money), or in the "
-        "next column against three Money players. The table that wins most in a test of "
-        f"{min(TESTS, unit['again']):,} games, "
-        "one after each part of the training, is kept and plays the games of this table, which "
-        "are others. It sits last among three others, where an equal wins 25 %; "
-        "Big Money with two Smithies, the list of purchases that players of the game use as a "
-        "yardstick, sits in its place in the third column. "
-        "The study's figures are the best of each column of its table 4.4.1, of version 4.13, "
-        "one training each. "
-        "The literature names no figure at this table, and Big Money stands for it. Other "
-        "trainings are in the row [optimal](dominion.md#whether-the-strategy-is-optimal) of the "
-        "Dominion study."
-    )
+    note = rows.remark("best", "dominion", version=VERSION, tests=min(TESTS, unit["again"]))
     columns = [*COLUMNS[:2], "trained against Money", "Big Money with 2 Smithies", *COLUMNS[2:]]
     return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, (), note)
 

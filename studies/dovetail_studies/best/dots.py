@@ -24,7 +24,19 @@ from dovetail_studies import learned
 from dovetail_studies.best.parts import added, counted, percent, points, shared, train
 from dovetail_studies.keeping import Hard, KeepDots, kept
 from dovetail_studies.playing import DERIVATION, Score
-from dovetail_studies.rows import Code, Done, Drawn, Result, Unit, by, every, interval, over, total
+from dovetail_studies.rows import (
+    Code,
+    Done,
+    Drawn,
+    Result,
+    Unit,
+    by,
+    every,
+    interval,
+    over,
+    remark,
+    total,
+)
 
 BOARDS = ((3, 3), (3, 4), (4, 4), (4, 5))
 """Rows and columns of dots."""
@@ -220,20 +232,7 @@ def _draw(done: Done) -> Drawn:
             lines.append([f"{name}: points from won openings, %", *won, "100"])
             boxes = [interval(over(part, "matches", "perfect", "given"), 2) for part in each]
             lines.append([f"{name}: boxes given away a game", *boxes, "0"])
-    note = (
-        "A *position* comes from a random beginning that avoids the third line of a box while "
-        f"it can, has at most {MOST_FREE} free lines, some of which keep its value and some of "
-        "which do not. A *won opening* is a random opening of a sixth of the lines after which "
-        "one side wins if both play perfectly. The player has that side, its opponent is "
-        "`dots-perfect`, and a draw is half a point. Boxes are counted as a difference: those "
-        "that the player wins minus those that it loses. "
-        f"4 x 5 dots have 31 lines, and the table of all positions ends at {MOST_LINES}: there "
-        "only the positions are measured, whose values are a table of their free lines; larger "
-        "boards are not measured. "
-        f"`dots-player` looks four turns ahead, on 4 x 5 dots over at most {MOST_POSITIONS:,} "
-        "positions. The study's weights were learned on 4 x 4 dots. What the literature has is "
-        "the solver."
-    )
+    note = remark("best", "dots", free=MOST_FREE, lines=MOST_LINES, positions=MOST_POSITIONS)
     tested = added([result for _, result in done], "matches")
     text = f"{tested['distinct']:,} of {tested['games']:,} after training"
     head = ["", *PLAYERS, "perfect play"]

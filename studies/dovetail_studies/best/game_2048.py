@@ -148,23 +148,13 @@ def _draw(done: rows.Done) -> rows.Drawn:
         )
         lines.append([f"{trained}: reaches 2048, %", percent(reached), "-", "-"])
     lines.append([f"{GENES}: mean score", rows.interval(rows.over(searched, "score"), 0), "-", "-"])
-    note = (
-        "No game is cut short. The network is `fives` of `ntuple-2048`: six five-tuples, 3.2 "
-        "million weights, each with a rate of its own (temporal coherence), without search; "
-        "`lines` has 17 tables of four squares and 1.1 million weights. Plain TD has the rate "
-        "0.1. "
-        f"{GENES[0].upper()}{GENES[1:]} is `feature-network` with six units, all genes of which "
-        f"CMA-ES searches for from 0.5, in {generations} generations of {POPULATION} candidates "
-        f"with {EACH} games. "
-        "The literature's figures are those of Szubert and Jaśkowski (2014, 22.9 million "
-        "weights), Jaśkowski (2016, with search) and Guei (2021, 72 % of whose games reach "
-        "32768); "
-        "where a line names plies, expectimax looks that many slides ahead: one ply is the "
-        "network's choice. The other lines do not search, and their tables tell tiles apart up "
-        "to 8192, which bounds what they can learn; those of the searching player, `fives` as "
-        "well, tell them apart up to 32768. "
-        "Two plies are measured in a tenth of the games and three in a 250th, since a "
-        "game with three takes a core about a minute and a half."
+    note = rows.remark(
+        "best",
+        "2048",
+        genes=GENES[0].upper() + GENES[1:],
+        generations=generations,
+        population=POPULATION,
+        each=EACH,
     )
     text = "all, as each has its own sequence of tiles"
     return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)

@@ -76,15 +76,15 @@ def _draw(done: rows.Done) -> rows.Drawn:
     tested = added(results, "matches")
     trained = [(unit["games"], result["cut"]) for unit, result in done if "cut" in result]
     games, cut = (sum(each) for each in zip(*trained, strict=True)) if trained else (0, 0)
-    note = (
-        f"{cut:,} of {games:,} training games were truncated, at {MOST_TURNS:,} turns, and "
-        f"{tested['cut']:,} of {tested['games']:,} games after training, at {MOST_TESTED:,}; "
-        "the latter count as not won. Two learners, one for each side, learn from games with "
-        "each other; games after training begin with two "
-        "plies drawn at random. Minimax (`rlgame-minimax`) values a position at its horizon by "
-        "the difference in pawns, and the study's by its "
-        "learner's network, which went on learning. We know of no published result against "
-        "minimax of a given depth on these boards."
+    note = rows.remark(
+        "best",
+        "rlgame",
+        cut=cut,
+        games=games,
+        turns=MOST_TURNS,
+        tested_cut=tested["cut"],
+        tested=tested["games"],
+        tested_turns=MOST_TESTED,
     )
     text = f"{tested['distinct']:,} of {tested['games']:,} after training"
     return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)

@@ -99,15 +99,8 @@ def _draw(done: rows.Done) -> rows.Drawn:
         if most
         else "Games have no limit; those on 10 x 10 are more and the main figure."
     )
-    note = (
-        f"Figures are rows a game. {limit} "
-        f"{law(others)} Intervals of 10 x 10 are Student's over the seeds, those of 20 x 10 "
-        "over the games of all seeds. "
-        f"Published means that lie in these intervals: {', '.join(within) or 'none'}; "
-        "Dellacherie's was measured under other rules. "
-        "Learned on 10 x 10 by cross-entropy with decreasing noise (Szita and Lőrincz 2006), "
-        "from zeros, in games without a limit. What the other trainers reach is "
-        "[below](#tetris-trainer-by-trainer)."
+    note = rows.remark(
+        "best", "tetris", limit=limit, law=law(others), within=", ".join(within) or "none"
     )
     columns = [*COLUMNS, "games cut short"]
     trained = [unit for unit, _ in done if unit["player"] == "learned"]

@@ -199,20 +199,13 @@ def _draw(done: rows.Done) -> rows.Drawn:
     least = (
         " (*+*: at least, as all games were cut)" if any("+" in line[2] for line in lines) else ""
     )
-    note = (
-        "Figures are rows a game. Games on 10 x 10 have no limit; on 20 x 10 they are cut at "
-        f"{unit['most']:,} pieces, which are {unit['most'] * 2 // 5:,} rows, and "
-        f"{text[0].lower()}{text[1:]} For what was trained there is one for each training, "
-        f"since they differ too much for one figure{least}. "
-        "The first six lines are trained from other seeds each; the others are one player each, "
-        "and seeds are those of the games. "
-        "TD (rate 0.3, ten generations of 50 games) and least squares (five of 100) learn on 20 "
-        "x 10 with a discount of 0.95 and λ = 0, and the generation that clears most is kept. "
-        "CMA-ES begins with the units set by hand: ten generations of 20 candidates for weights "
-        "on 10 rows, twelve of 16 on 14 rows, and twenty of 50 for all genes, which get the "
-        "scales of `--scales gentle`; a candidate plays five games. "
-        "A player that is *told* which placements end the game never takes one while there is "
-        "another: linear players are told unless the line says otherwise, networks are not."
+    note = rows.remark(
+        "best",
+        "trainers",
+        most=unit["most"],
+        rows=unit["most"] * 2 // 5,
+        law=text[0].lower() + text[1:],
+        least=least,
     )
     columns = ["", "10 x 10", "20 x 10 (trained: by seed)", "games cut short"]
     shared = len({each["seed"] for each, _ in done}) * (unit["low"] + unit["high"])

@@ -95,19 +95,12 @@ def _draw(done: rows.Done) -> rows.Drawn:
                 )
                 for other in OPPONENTS
             ]
-    note = (
-        f"Two players. The learner is `td` with a network of {LEARNER['hidden']} hidden units over "
-        "the counts that a seat knows, each less its mean and over its deviation (`standardise`). "
-        "It learns from games with itself, both seats of which share the network, and earns 1 for "
-        "a win and -1 for a loss. Who begins is drawn. "
-        "A win is worth 1 point, a draw a half, a game of more than "
-        f"{TABLE['max_rounds']} rounds nothing. "
-        f"{_lost(done)}"
-        "Two more things keep a network from learning here, each tried alone in short runs: counts "
-        "as they are (it then loses to Random after 200 games), and a reward for each purchase, "
-        "which an afterstate does not show. "
-        "The table of [two players](#two-players-versions-12-140-and-145) learns from millions of "
-        "games, which take it as long as thousands take the network."
+    note = rows.remark(
+        "dominion",
+        "network",
+        hidden=LEARNER["hidden"],
+        rounds=TABLE["max_rounds"],
+        lost=_lost(done),
     )
     columns = ["learns", *(f"against {name}: points %" for name in OPPONENTS)]
     panel = Panel("", "points, %", curves, (), rows.PERCENT)

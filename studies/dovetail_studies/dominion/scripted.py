@@ -30,33 +30,6 @@ FOUR = [
 ]
 GOLDS = 3
 """Golds at which Money stops buying treasures; the study's text says 2."""
-NOTE = (
-    "With rules that its tables give away, the pairs without Random have the study's points and "
-    "wins; those with Random do not. Three rules were found: Money buys treasures only until it "
-    "has 3 Golds, not 2 as the text says (`dominion-money`, option `golds`); "
-    "a played card is discarded at once, as the text says and the game's own rules do not, so "
-    "that a Smithy may be shuffled in and drawn again in the same turn (`played`); and rounds "
-    "are counted from 0. Ties are fair, and each seat begins equally often. "
-    "The Golds were chosen from 11 rules by the pairs of Money, the discarding from 12 changes "
-    "by those among Greedy, Blacksmith and Chapel; the points of Money against Greedy and "
-    "Blacksmith, which neither gives alone, come out with both. Fair ties, which are the "
-    "default here, and rounds from 0 were chosen by the shares and the rounds. The row "
-    "`transfer` and the lines *shaped* of versions 0 and 1 have these rules; the others rest on "
-    "those of the text, with played cards aside. "
-    "Without Random, rounds are {:.2f} to {:.2f} above the study's, about as much in every row, "
-    "and Chapel is slightly too strong with four. Other rules for shuffling (12), beginning "
-    "(7), ties (16) and Chapel's first two turns (7) do not explain that; "
-    "ties to the first in turn order among those who had fewer turns fit as well as fair ones. "
-    "With Random no exact rule was found in some 200 settings: it may buy nothing, may not buy "
-    "Copper, Chapel or Smithy, chooses by the size of piles, by price, or down or up a list, "
-    "draws up to n times; four empty piles, or not all of them, end the game. "
-    "Two come near. Random buys no Chapel, and nothing 1.8 times as often as each card: its "
-    "points are within 0.25, its opponents' within 0.5, Greedy's 1.1 too low. "
-    "Or it draws a price and then a card of it, at price 0 in half the cases none, instead of "
-    "one that is gone the next cheaper, and Duchies do not count for the end: all points are "
-    "within 0.4, all rounds within 0.2. "
-    "Both were fitted to these eight rows, so neither is an option."
-)
 
 
 def _bots_units(players: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
@@ -117,7 +90,8 @@ def _bots_draw(printed: Sequence[tuple[float, ...]], more: str, done: rows.Done)
                 rows.signed(rows.interval(rounds, 2), both[2]),
             ]
         )
-    note = "" if not longer else NOTE.format(min(longer), max(longer))
+    limits = {"least": min(longer, default=0), "most": max(longer, default=0)}
+    note = rows.remark("dominion", "scripted", **limits) if longer else ""
     return rows.Drawn(
         ["pair", "study: second %", "ours", "study: points", "ours", "study: rounds", "ours"],
         lines,

@@ -92,24 +92,8 @@ def _transfer_draw(done: rows.Done) -> rows.Drawn:
                         for cell, each in zip(cells, figures, strict=True)
                     ]
                 lines.append([f"{name}, ours{more}", *cells])
-    note = (
-        "The study says neither how long these six learned, nor by which exploration, nor which "
-        "of their tables were "
-        "tested; here it is forced exploration on version 12 and, unless a line says otherwise, "
-        "the table with the "
-        f"best of its tests, {done[0][0]['games'] // EVERY_GAMES} in number. Against Random "
-        "nearly all games of a test are won, so that the best test comes early. "
-        "Rounds are those of the games against the set trained against. The opponents play and "
-        "rounds are counted as the "
-        "[tables of the scripted players](#scripted-players-4-a-table) have it: Money waits "
-        f"for {GOLDS} Golds, a played card is "
-        "discarded at once, and the first round is number 0. Ties are fair, and the learner "
-        "sits last. The lines marked *shaped* "
-        "and *falling rate* have a reward set by hand and first values up to 20, the latter a "
-        "learning rate that "
-        "falls with visits, too: [what was tried](dominion-23.md) in place of what the study "
-        "does not say. They are "
-        "not compared with the study in the figures below the table."
+    note = rows.remark(
+        "dominion", "transfer", tests=done[0][0]["games"] // EVERY_GAMES, golds=GOLDS
     )
     columns = ["trained against", "rounds", *NAMES]
     return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, compared, note)

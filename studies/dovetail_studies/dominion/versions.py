@@ -217,16 +217,7 @@ def _bounds_draw(done: rows.Done) -> rows.Drawn:
     found = rows.by(done, "version", "visits")
     drawn = _versions_draw(
         done,
-        "The study draws curves and prints its choices alone: Copper bound 8 (version 3), "
-        "Smithy 1 (4), Gold 2 (4), Silver 4 (9), turn 12 (12). "
-        "A difference is what the version wins, tested again, more than the one that it is "
-        "compared with, paired by seed; it has all other bounds of that one. "
-        "A bound that suffices costs nothing in its version, and the next larger one gains "
-        "nothing. "
-        f"Version 5 does not count Smithies. Its decks have {_smithies(found, '5')} of them, "
-        f"those of version 3 have {_smithies(found, '3')}: "
-        "a table that cannot tell whether there is one gives the first Smithy and the fifth the "
-        "same value.",
+        rows.remark("dominion", "bounds", five=_smithies(found, "5"), three=_smithies(found, "3")),
         curves.bounds,
         CHANGED,
     )

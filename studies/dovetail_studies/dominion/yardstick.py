@@ -60,18 +60,7 @@ def _draw(done: rows.Done) -> rows.Drawn:
         [name, *(rows.interval(percent(results, "won", column)) for column in range(len(OTHERS)))]
         for (name,), results in rows.by(done, "player").items()
     ]
-    note = (
-        "The study only believes it, so there is no figure to compare. The player of a line "
-        "sits last among three others; one that is "
-        "as good as they are wins 25 %. *Big Money* is the list of purchases that players of "
-        "the game use as a yardstick "
-        "(`dominion-big-money`). A strategy that a scripted player beats at the same table is "
-        "not optimal. Version 14.5 knows Smithy and "
-        "Chapel alone and learns at a falling rate (`learning_rate = 1, rate_power = 0.5`); "
-        "version 23 knows ten kingdom cards "
-        "and learns by forced exploration at a constant rate of 0.2, with *shaped* and first "
-        "values up to 10; [what the study leaves out](dominion-23.md) has other settings."
-    )
+    note = rows.remark("dominion", "optimal")
     return rows.Drawn(
         ["wins %", *(f"against {name}" for name in OTHERS)],
         lines,

@@ -258,16 +258,15 @@ def _draw(done: rows.Done) -> rows.Drawn:
     distinct = f"{sum(each['distinct'] for each in whole):,} of the {trained:,} of training"
     never = [name for name, (count, _) in weak.items() if not count]
     always = [name for name, (count, of) in weak.items() if count == of]
-    note = (
-        "Two new learners play each other with the settings of `td-rlgame`, but for the one "
-        "thing that the first column names; then each side plays against random, "
-        f"with learning off. A truncated game is not won: {cut:,} were truncated in training, "
-        f"at {CAP:,} moves, and the tests at {MOST_TESTED:,}. "
-        "*Averaged weights* are those of the same trainings, averaged over about 500 games. "
-        "`td` is the learner of `rlgame_against_minimax.toml`, with averaged weights; "
-        "what stands behind its name differs from it alone. "
-        f"No seed has a side below {WEAK:.0f} % with: {'; '.join(never) or 'none of these'}. "
-        f"Every seed has one with: {'; '.join(always) or 'none of these'}."
+    note = rows.remark(
+        "across",
+        "one_sided",
+        cut=cut,
+        cap=CAP,
+        tested=MOST_TESTED,
+        weak=WEAK,
+        never="; ".join(never) or "none of these",
+        always="; ".join(always) or "none of these",
     )
     return rows.Drawn(columns, lines, rows.total(done, "games"), distinct, (), note)
 

@@ -144,19 +144,7 @@ def _minimax_draw(done: rows.Done) -> rows.Drawn:
             [f"{_SHARE}: {name}", f"{study[0][0]:.1f}", rows.interval(t.won(parts, 0)), *rest]
         )
         lines.append([f"{t.FIGURES[0]}: {name}", f"{study[0][1]:.2f}", moves, *rest])
-    note = (
-        f"{NOISE} Minimax is White, looks five plies ahead, takes its own network's value at "
-        "the horizon, and learns and explores "
-        "as the learners do. Its table of positions, which the study's program fills with "
-        "bounds as if they were values, is left out. "
-        "Levels differ too much by pair to be compared with those of the study's only one; what "
-        "changes within a pair can be. "
-        "The last lines are not compared, as they differ from `seed-fidelity` in one thing "
-        "each: the loser is told; a pawn ahead earns 1/N (*step reward 1/N*) or nothing "
-        "(*no step reward*) in place of 100/N; traces decay by gamma lambda, or are replacing; "
-        "the value at the end is 0 in place of 1; "
-        "a win earns 1 and a pawn ahead 1/N (*rewards of 1*)."
-    )
+    note = rows.remark("rlgame", "minimax", noise=NOISE)
     columns, games = [*rows.HEAD[:2], *both], rows.total(done, "games")
     picture = t.phase_curves(_NAMED, study, both)
     return rows.Drawn(columns, lines, games, _distinct(done), compared, note, picture)

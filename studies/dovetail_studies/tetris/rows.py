@@ -26,6 +26,7 @@ from dovetail_studies.rows import (
     declared,
     every,
     interval,
+    remark,
     signed,
     within,
 )
@@ -150,18 +151,7 @@ def _hand_draw(done: Done) -> Drawn:
             printed, text = "about 5,200", signed(text, compared[0])
         lines.append([name, printed, text, f"{cut} of {count}"])
         others += [name] * unfitted(results)
-    note = (
-        "The study does not print the vector that it set by hand. With the weights that "
-        "Dellacherie published, the six units clear many "
-        "times as many rows as the study reports; the lines above switch units off. Without the "
-        "units for completed rows and for wells it is "
-        "about what the study reports, and without row transitions somewhat less: one or two "
-        "units that did not work would explain the study's figure, other "
-        "weights would as well, and its text does not decide between them. *Without loops* the "
-        "units for wells count the cells of wells, not their depth. The study's is a mean of 10 "
-        "games, which may miss the true one by half. "
-        f"{law(others)}"
-    )
+    note = remark("tetris", "handmade", law=law(others))
     columns = ["units", "study: rows, 10 games", "ours", "games cut short"]
     return Drawn(columns, lines, total, games.sequences_of(count), compared, note)
 
@@ -191,14 +181,7 @@ def _literature_draw(done: Done) -> Drawn:
         printed = LITERATURE[player] if rows == 20 else "-"
         others += [f"{player} on {rows} rows"] * unfitted(results)
         lines.append([player, f"{rows} x 10", printed, whole_games(mean), f"{cut} of {count}"])
-    note = (
-        f"Published figures on 20 rows as the study quotes them. {law(others)} Where all are "
-        "cut there is only a lower end. Games of up to 40,000,000 rows by the same players "
-        "are [beside the strongest learner](best.md#tetris). Of the study's 13 players "
-        "three have weights that we know: `dellacherie`, `bcts` and `dt-20` (CBMPI). "
-        "`dt-10` is of the same authors; `bertsekas` has that player's 22 features with "
-        "weights that we learned by least squares, so its figure is not theirs."
-    )
+    note = remark("tetris", "literature", law=law(others))
     columns = ["player", "board", "published: rows", "ours", "games cut short"]
     return Drawn(columns, lines, total, games.sequences_of(count), (), note)
 
