@@ -238,7 +238,9 @@ class Amazons(BoardGame[Configuration, AmazonsBoard]):
             if board.over
             else "Shoot an arrow"
             if board.shooter is not None
-            else "Move a queen, then shoot an arrow",
+            else "Choose a queen; then choose where it moves"
+            if board.steps
+            else "Choose a queen; then choose where it moves; then shoot its arrow",
             reason=""
             if board.winner is None
             else f"{('Black', 'White')[board.winner]} has no move left",

@@ -289,7 +289,7 @@ class RLGame(BoardGame[Configuration, RLGameBoard]):
             ],
             marks=marks,
             moved=moved,
-            prompt="" if board.over or self._cut else "Move a pawn",
+            prompt="" if board.over or self._cut else "Choose a pawn; then choose where it moves",
             reason=self._reason(),
         )
 

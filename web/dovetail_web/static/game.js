@@ -36,6 +36,8 @@ import {
   showWho,
 } from "./views.js";
 
+import { task } from "./words.js";
+
 /** Not needed for the first board, so not loaded before it. */
 const sounds = import("./sound.js");
 const page = of("game");
@@ -78,7 +80,10 @@ function change(what) {
     const own = (state.newest.actions ?? []).some(([seat]) => seat === state.own);
     sounds.then(({ tap }) => tap(own));
   }
-  if (over(state) && !over(old)) forget(state.key);
+  if (over(state) && !over(old)) {
+    forget(state.key);
+    document.getElementById("how")?.removeAttribute("open");
+  }
   if (over(state) && !over(old) && old.newest) sounds.then((sound) => sound.over());
   page.dataset.number = String(state.mine?.number ?? 0);
   page.dataset.waiting = String(state.waiting);
@@ -177,7 +182,7 @@ function step(picked, most) {
   const bare = choices.some((choice) => !parts(choice).length);
   const count =
     most > 1 ? ` (${picked + 1} of ${most}${picked ? "; Esc takes the last one back" : ""})` : "";
-  const what = scene?.prompt || "Choose a marked place";
+  const what = task(scene?.prompt || "Choose a marked place", picked, most);
   const text =
     most < 1
       ? "Choose by a button below the board"

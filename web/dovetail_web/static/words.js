@@ -4,6 +4,16 @@
 export const titled = (game) =>
   game.replaceAll("_", " ").replace(/^\w/, (letter) => letter.toUpperCase());
 
+/**
+ * What to do for one part of a choice, if the prompt has a task for each, else the whole prompt.
+ * @param {string} prompt @param {number} picked parts @param {number} most parts
+ */
+export function task(prompt, picked, most) {
+  const tasks = prompt.split("; then ");
+  const found = tasks.length === most ? tasks[picked] : prompt;
+  return found.replace(/^\w/, (letter) => letter.toUpperCase());
+}
+
 /** By reason, what the seat to blame has done. @type {Record<string, string>} */
 const FAULTS = {
   terminated: "resigned",
