@@ -9,7 +9,7 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail_games.amazons import Amazons
 from dovetail_games.dominion import Dominion
-from dovetail_web.forms import fields, of_agent, read
+from dovetail_web.forms import few, fields, of_agent, read
 from dovetail_web.tables import RULES
 
 pytestmark = pytest.mark.fast
@@ -22,6 +22,21 @@ def test_fields_have_kinds_limits_and_defaults() -> None:
     rows, action = found["rows"], found["action"]
     assert (rows.kind, rows.value, rows.least, rows.most) == ("number", "10", "4", "20")
     assert (action.kind, action.options) == ("choice", ("move", "steps"))
+
+
+def test_people_read_what_an_option_sets_and_few_at_once() -> None:
+    amazons, dominion = (
+        fields(options.describe(each.Configuration)) for each in (Amazons, Dominion)
+    )
+    assert [(each.title, each.note) for each in few(amazons)] == [
+        ("Height of the board in squares", "rows, from 4 to 20"),
+        ("Width of the board in squares", "columns, from 4 to 20"),
+    ]
+    assert [each.title for each in few(dominion)] == ["Number of players"]
+    action = next(each for each in amazons if each.name == "action")
+    assert (action.title, action.note) == ("Action", action.help)
+    late = next(each for each in fields(RULES) if each.name == "on_timeout")
+    assert (late.title, late.note) == ("If a player answers too late", late.help)
 
 
 def test_only_what_was_changed_is_sent() -> None:

@@ -234,6 +234,18 @@ def test_the_list_of_replays_names_who_won(tmp_path: Path) -> None:
         for whose, count in (("Connect", 4), ("bOB", 4), ("carl", 0)):
             assert client.get(f"/replay?of={whose}").text.count('href="/replay/') == count
         assert "No recorded game has this name" in client.get("/replay?of=carl").text
+        for wanted, count in (
+            ("game=connect_four", 4),
+            ("game=dots", 0),
+            ("of=bob&result=won", 2),
+            ("of=bob&result=lost", 1),
+            ("result=won", 3),
+            ("result=draw", 1),
+            ("result=cut", 0),
+        ):
+            text = client.get(f"/replay?{wanted}").text
+            assert text.count('href="/replay/') == count, wanted
+            assert ("No recorded game fits." in text) == (count == 0)
     said = [re.findall("<td>([^<]*)</td>", row)[-1] for row in rows]
     assert said == ["Bob won", "Draw", "Bob won", "Ann won"]
     strong = [re.findall("<strong>(.*?)</strong>", row) for row in rows]

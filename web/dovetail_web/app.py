@@ -272,6 +272,7 @@ class Page:
             "game",
             title=self._title(game.environment),
             rules=self._rules(game.environment),
+            goal=self._goal(game.environment),
             about=f"game:{number}",
             told=self._players(game.environment, showcase.sitters(game.environment))
             if self.hub.showcase
@@ -335,6 +336,10 @@ class Page:
         offers = self.hub.catalogue.get("environments", [])
         return next((each.get("description", "") for each in offers if each["name"] == name), "")
 
+    def _goal(self, name: str) -> str:
+        """Return the sentence in which a game describes itself, without its title."""
+        return _sentence(self._said(name).rpartition(": ")[2])[:LONGEST_TOLD]
+
     def _title(self, name: str) -> str:
         """Return a game's title: the one that starts its description, or its name."""
         title, colon, _ = self._said(name).partition(":")
@@ -355,17 +360,19 @@ class Page:
         parameters = offer.get("parameters") or {}
         agents = self._agents(offer["name"])
         levels = opponents.levels(offer["name"], agents)
+        options = forms.fields(parameters)
         return self.shown(
             request,
             "form",
             400 if problem else 200,
             offer=offer,
             rules_of_game=plugins.rules(offer["name"]),
-            fields=forms.fields(parameters),
+            few=forms.few(options),
+            fields=[each for each in options if each not in forms.few(options)],
             rules=forms.fields(RULES),
             agents={name: forms.fields(each) for name, each in agents.items()},
             title=self._title(offer["name"]),
-            about=_sentence(self._said(offer["name"]).rpartition(": ")[2]),
+            about=self._goal(offer["name"]),
             levels=levels,
             told=self._told(offer["name"]),
             opponent=next((f"{LEVEL}{each}" for each in ("medium", *levels) if each in levels), ""),
@@ -451,6 +458,7 @@ class Page:
             "game",
             title=self._title(table.plan.environment),
             rules=self._rules(table.plan.environment),
+            goal=self._goal(table.plan.environment),
             about=f"table:{table.key}",
             told=self._players(
                 table.plan.environment,
@@ -512,25 +520,40 @@ class Page:
 
     async def episodes(self, request: Request) -> Response:
         """Return the list of the journal's episodes."""
-        whose = request.query_params.get("of", "").strip()
+        asked = (request.query_params.get(each, "").strip() for each in ("of", "game", "result"))
+        wanted = replays.Filter(*asked)
         try:
             async with self._reading:
-                given = self._records(), self._title, whose
-                found = await asyncio.to_thread(replays.listed, *given)
+                given = self._records(), self._title, wanted
+                found, games = await asyncio.to_thread(replays.listed, *given)
         except (DovetailError, OSError) as error:
             raise HTTPException(500, f"The journal cannot be read: {error}") from None
-        most = replays.MOST_LISTED
-        return self.shown(request, "replays", episodes=found, most=most, whose=whose)
+        return self.shown(
+            request,
+            "replays",
+            episodes=found,
+            games=games,
+            wanted=wanted,
+            results=replays.RESULTS,
+            most=replays.MOST_LISTED,
+        )
 
     async def replay(self, request: Request) -> Response:
         """Return the page of a recorded game."""
         journal, number = self._records(), request.path_params["number"]
         try:
             async with self._reading:
-                await asyncio.to_thread(replays.found, journal, number)
+                record = await asyncio.to_thread(replays.found, journal, number)
         except (DovetailError, OSError) as error:
             raise HTTPException(404, f"{_sentence(str(error))}.") from None
-        return self.shown(request, "game", title=f"Replay {number}", about=f"replay:{number}")
+        return self.shown(
+            request,
+            "game",
+            title=f"Replay {number}: {self._title(record.environment)}",
+            rules=self._rules(record.environment),
+            goal=self._goal(record.environment),
+            about=f"replay:{number}",
+        )
 
     async def replayed(self, request: Request) -> Response:
         """Return all positions of a recorded game as JSON."""

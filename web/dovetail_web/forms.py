@@ -16,6 +16,10 @@ from dovetail.protocol.messages import Limits
 
 LONGEST = 10_000
 """Maximum characters of an answer."""
+LONGEST_TITLE = 60
+"""Maximum characters of a description for it to be an option's title."""
+FIRST = 3
+"""The options among which those stand that a form shows at once: games name the board's first."""
 WIDEST = 2.0**53
 """The largest number where an option has no limit: every language represents it exactly."""
 
@@ -34,11 +38,36 @@ class FormField(Struct, frozen=True):
     whole: bool = False
     seats: bool = False
     """True if it is the number of seats."""
+    given: str = ""
+    """Its title, if the offer has one."""
 
     @property
     def label(self) -> str:
         """Return its name for visitors."""
         return self.name.replace("_", " ")
+
+    @property
+    def title(self) -> str:
+        """Return what it sets, in words: its description if that is short, or else its name."""
+        text = self.given or (self.help if self._told else self.label)
+        return f"{text[:1].upper()}{text[1:]}"
+
+    @property
+    def note(self) -> str:
+        """Return what its title does not say."""
+        if self.given or not self._told:
+            return self.help
+        return f"{self.label}, {_range(self)}" if _range(self) else ""
+
+    @property
+    def _told(self) -> bool:
+        """True if its description says all."""
+        return 0 < len(self.help) <= LONGEST_TITLE and not set(":;.") & set(self.help)
+
+
+def few(found: list[FormField]) -> list[FormField]:
+    """Return the options that a form shows at once: counts among the first ones."""
+    return [each for each in found[:FIRST] if each.whole and each.least not in ("", "0", "-1")]
 
 
 def fields(parameters: Mapping[str, Any]) -> list[FormField]:
@@ -53,20 +82,23 @@ def _field(name: str, schema: Any) -> FormField:
             schema = {**kind, **schema}
     default = schema.get("default")
     about = str(schema.get("description", ""))[:300].replace("`", "")
+    title = str(schema.get("title", ""))[:LONGEST_TITLE]
     options = schema.get("enum")
     kind = schema.get("type")
     if isinstance(options, list) and all(isinstance(each, str | int | float) for each in options):
-        return FormField(name, "choice", str(default), about, tuple(map(str, options)))
+        return FormField(name, "choice", str(default), about, tuple(map(str, options)), given=title)
     if kind == "boolean":
-        return FormField(name, "checkbox", "on" if default else "", about)
+        return FormField(name, "checkbox", "on" if default else "", about, given=title)
     if kind in ("integer", "number"):
         least, most = (str(schema.get(each, "")) for each in ("minimum", "maximum"))
         value = "" if default is None else str(default)
         seats = schema.get("x-seats") is True
-        return FormField(name, "number", value, about, (), least, most, kind == "integer", seats)
+        whole = kind == "integer"
+        return FormField(name, "number", value, about, (), least, most, whole, seats, title)
     if kind == "string":
-        return FormField(name, "text", "" if default is None else str(default), about)
-    return FormField(name, "json", jsontext.option(default), about)
+        value = "" if default is None else str(default)
+        return FormField(name, "text", value, about, given=title)
+    return FormField(name, "json", jsontext.option(default), about, given=title)
 
 
 def read(parameters: Mapping[str, Any], given: Mapping[str, str], seats: int = 0) -> dict[str, Any]:

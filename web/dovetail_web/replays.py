@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import TRIED, EpisodeRecord, episodes
@@ -17,25 +18,68 @@ MOST_LISTED = 500
 MOST_TURNS = 5000
 
 
-def listed(journal: Path, titled: Callable[[str], str], whose: str = "") -> list[dict[str, Any]]:
-    """Return the newest episodes of a journal, newest first; raise as ``episodes`` does.
+RESULTS = {"won": "Won", "lost": "Lost", "draw": "Drawn", "cut": "Not played to the end"}
+"""The results by which the list can be filtered, with their names for visitors."""
+
+
+class Filter(NamedTuple):
+    """The episodes to list; an empty field fits all."""
+
+    whose: str = ""
+    """A part of the title or of a player's name."""
+    game: str = ""
+    """The name of the environment."""
+    result: str = ""
+    """One of ``RESULTS``; *won* and *lost* are by the players who are named, if any are."""
+
+    def fits(self, each: Mapping[str, Any]) -> bool:
+        """Return whether to list an episode."""
+        part, names = self.whose.casefold(), each["agents"]
+        own = {seat for seat, name in enumerate(names) if part in name.casefold()}
+        named = part in each["title"].casefold() or bool(own)
+        if not named or (self.game and self.game != each["environment"]):
+            return False
+        return not self.result or self._ended(each, own or set(range(len(names))))
+
+    def _ended(self, each: Mapping[str, Any], own: set[int]) -> bool:
+        won, cut = set(each["winners"]), bool(each["reason"] != "terminated")
+        match self.result:
+            case "won":
+                return bool(won & own)
+            case "lost":
+                return bool(won and own - won)
+            case "draw":
+                return not won and not cut and len(each["outcome"] or ()) > 1
+        return cut
+
+
+def listed(
+    journal: Path, titled: Callable[[str], str], wanted: Filter
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Return the newest episodes of a journal, newest first, and the titles of all its games.
+
+    Raises as ``episodes`` does.
 
     Args:
         journal: the journal.
         titled: gives the title of an environment.
-        whose: a part of the title or of a player's name; only episodes with it are returned.
+        wanted: the episodes to return.
     """
     found: list[dict[str, Any]] = []
+    games: dict[str, str] = {}
     for number, record in episodes(journal):
         if record.label in (HINT, SHOWN, TRIED):
             continue
-        title = titled(record.environment[:LONGEST_NAME])
-        if not any(whose.casefold() in each.casefold() for each in (title, *record.players)):
+        name = record.environment[:LONGEST_NAME]
+        if name not in games:
+            games[name] = titled(name)
+        episode = {**about(number, record), "title": games[name]}
+        if not wanted.fits(episode):
             continue
-        found.append({**about(number, record), "title": title})
+        found.append(episode)
         if len(found) > 2 * MOST_LISTED:
             del found[:MOST_LISTED]
-    return found[-MOST_LISTED:][::-1]
+    return found[-MOST_LISTED:][::-1], dict(sorted(games.items(), key=itemgetter(1)))
 
 
 def about(number: int, record: EpisodeRecord) -> dict[str, Any]:

@@ -61,8 +61,14 @@ _HELP = {
     "on_crash": "If a player's program fails, the game does not count (interrupt), the player "
     "loses (forfeit), or the game is cut short (truncate).",
 }
+_TITLES = {
+    "max_turns": "Longest game, in turns",
+    "on_timeout": "If a player answers too late",
+    "on_illegal": "If a player makes an illegal move",
+    "on_crash": "If a player's program fails",
+}
 RULES = {
-    name: {"description": _HELP.get(name, ""), **each}
+    name: {"title": _TITLES.get(name, ""), "description": _HELP.get(name, ""), **each}
     for name, each in describe(m.GameRules).items()
     if name not in ("clock", "lookahead")
 }

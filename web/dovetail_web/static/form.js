@@ -24,7 +24,7 @@ function show(row) {
 
 const rows = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".place"))];
 /** The option that is the number of seats, if the game has one. @type {HTMLInputElement | null} */
-const count = document.querySelector("#options [data-seats]");
+const count = document.querySelector("form [data-seats]");
 const choosers = rows.map((row) => /** @type {HTMLSelectElement} */ (row.querySelector("select")));
 
 choosers.forEach((chooser, seat) => {
