@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from .conftest import PATIENCE
+from .conftest import PATIENCE, Served
 from .playing import CLICK, begin, newest, play_on
 
 
@@ -307,6 +307,13 @@ def test_without_scripts_a_line_says_what_is_needed(chromium: Any, url: str) -> 
 def test_the_form_shows_the_agents_that_play_the_game(page: Any, url: str) -> None:
     page.goto(f"{url}play/connect_four")
     assert page.locator(".mark-of").all_inner_texts() == ["Player 1", "Player 2"]
+    shown = page.locator(".option:visible label span").all_inner_texts()
+    assert shown == [
+        "Height of the board in squares",
+        "Width of the board in squares",
+        "Discs in a row that win",
+        "Seconds for a decision",
+    ]
     page.click("aside summary")
     assert "Player 1 begins" in page.inner_text(".rules")
     for width, height in ((1280, 800), (1000, 700), (390, 844)):
@@ -358,6 +365,54 @@ def test_a_replay_plays_by_itself_and_its_turns_can_be_clicked(page: Any, url: s
     page.click("#play")
     page.wait_for_selector("#headline:has-text('won'), #headline:has-text('Draw')")
     page.wait_for_selector("#play[aria-pressed='false']")
+
+
+def test_each_step_of_a_move_is_told(page: Any, url: str) -> None:
+    begin(page, url, "amazons")
+    assert page.inner_text("#how p").startswith("Move queens that shoot arrows; the side that")
+    page.click("#how summary:text('All rules')")
+    assert page.is_visible("#how .rules")
+    steps = ("Choose a queen", "Choose where it moves", "Shoot its arrow")
+    for way in ("mouse", "keys"):
+        page.wait_for_selector("#game[data-waiting=true]")
+        for number, what in enumerate(steps, 1):
+            assert page.inner_text("#prompt").startswith(f"{what} ({number} of 3")
+            if way == "mouse":
+                page.locator(".target").first.evaluate(CLICK)
+            else:
+                page.locator(".target").first.focus()
+                page.keyboard.press("Enter")
+    # At 200 % a desk's window has so little room that the board has to come first.
+    page.wait_for_selector("#game[data-waiting=true]")
+    for width, height in ((640, 400), (844, 390)):
+        page.set_viewport_size({"width": width, "height": height})
+        box = page.locator("#board .board").bounding_box()
+        assert box is not None
+        assert box["height"] > 240
+        assert box["y"] + box["height"] <= height
+
+
+def test_the_chart_and_the_replay_say_what_they_show(page: Any, served: Served) -> None:
+    served.offers("connect_four", "mcts")
+    page.goto(f"{served.url}play/connect_four")
+    page.select_option("select[name='seat.0']", "mcts")
+    page.select_option("select[name='seat.1']", "alpha-beta")
+    page.click("button.main")
+    page.wait_for_selector("#game[data-over=true]")
+    page.wait_for_selector("#course svg")
+    ended = page.inner_text("#headline")
+    assert "How good the agents find their positions" in page.inner_text("#thoughts h2")
+    shown = page.locator("#course text").all_text_contents()
+    assert {"Turn", "Value of its best choice, as the agent to act sees it"} <= set(shown)
+    assert page.inner_text("#legend").split() == ["mcts,", "Red", "alpha-beta,", "Yellow"]
+    page.evaluate("document.activeElement?.blur()")
+    page.keyboard.press("Home")
+    page.wait_for_selector("#headline:text-is('An earlier position')")
+    page.goto(newest(served.url, "connect_four"))
+    page.wait_for_selector("#headline:text-is('Replay')")
+    assert page.inner_text("#facts").startswith(f"{ended}. ")
+    assert page.inner_text("#turn").startswith("turn 0 of ")
+    assert "to act" not in page.inner_text("#game")
 
 
 def test_files_are_small_and_kept_by_browsers(url: str) -> None:

@@ -165,6 +165,22 @@ test("who ends a game is named, and no word of the protocol", () => {
   assert.equal(bar(state, 0).hint, "Bea ended it.");
 });
 
+test("a replay says so and how it ended, and that nobody is to act", () => {
+  let state = update(initial("replay:3", undefined, NaN), {
+    replay: {
+      game: game({ outcome: [1, 0] }),
+      positions: [0, 1, 2].map((turn) => position(turn, turn < 2 ? {} : { reason: "terminated" })),
+      problem: "",
+    },
+  });
+  assert.equal(bar(state, 0).headline, "Ann won");
+  state = update(state, { go: 0 });
+  assert.equal(bar(state, 0).headline, "Replay");
+  assert.equal(bar(state, 0).hint, "Ann won.");
+  assert.equal(bar(state, 0).turn, "turn 0 of 2");
+  assert.doesNotMatch(bar(state, 0).told, /to act/);
+});
+
 test("a game for one ends with its score", () => {
   const scene = { seats: [{ name: "Player", score: 1444 }], reason: "No tile can move" };
   const result = { reason: "terminated", outcome: null };

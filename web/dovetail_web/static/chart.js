@@ -1,10 +1,10 @@
-// A line chart of few lines, in letters of one size: axes, a marker at a turn, a click that leads there.
+// A line chart of few lines, in letters of one size: axes with their names (of x, of y), a marker at a turn, a click that leads there.
 import { element } from "./scene.js";
 
 const LEFT = 44;
 const RIGHT = 10;
-const TOP = 8;
-const BOTTOM = 20;
+const TOP = 24;
+const BOTTOM = 36;
 
 /** Three or so round numbers over a range. @param {number} low @param {number} high @returns {number[]} */
 export function ticks(low, high) {
@@ -20,9 +20,9 @@ export function ticks(low, high) {
 
 /**
  * @param {{ name: string, colour: string, dash: string, points: [number, number][] }[]} lines
- * @param {{ width: number, height: number, at: number, last: number, label: string, go: (x: number) => void }} options
+ * @param {{ width: number, height: number, at: number, last: number, label: string, axes: [string, string], go: (x: number) => void }} options
  */
-export function chart(lines, { width, height, at, last, label, go }) {
+export function chart(lines, { width, height, at, last, label, axes, go }) {
   const all = lines.flatMap(({ points }) => points);
   const marks = ticks(Math.min(0, ...all.map(([, y]) => y)), Math.max(...all.map(([, y]) => y)));
   const [low, high] = [marks[0], marks[marks.length - 1]];
@@ -49,9 +49,17 @@ export function chart(lines, { width, height, at, last, label, go }) {
   }
   for (const turn of new Set([0, Math.round(right / 2), right])) {
     svg.append(
-      element("text", { x: x(turn), y: height - 4, "text-anchor": "middle" }, String(turn)),
+      element("text", { x: x(turn), y: height - 20, "text-anchor": "middle" }, String(turn)),
     );
   }
+  svg.append(
+    element("text", { x: 2, y: 12 }, axes[1]),
+    element(
+      "text",
+      { x: (LEFT + width - RIGHT) / 2, y: height - 4, "text-anchor": "middle" },
+      axes[0],
+    ),
+  );
   for (const { colour, dash, points } of lines) {
     const d = points
       .map(([a, b], n) => `${n ? "L" : "M"}${x(a).toFixed(1)} ${y(b).toFixed(1)}`)

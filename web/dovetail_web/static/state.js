@@ -210,9 +210,12 @@ export const did = (state, position) =>
 const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}` : "");
 
 /** How a game ended, if it has and its end is shown. @param {State} state @param {Position | null} position */
-export function end(state, position) {
+export const end = (state, position) => (state.at === null ? result(state, position) : null);
+
+/** How a game ended, if it has. @param {State} state @param {Position | null} position the last one */
+function result(state, position) {
   const found = state.game?.result ?? (position?.reason ? position : null);
-  if (!found || state.at !== null || !over(state)) return null;
+  if (!found || !over(state)) return null;
   const whole = { ...found, outcome: found.outcome ?? position?.outcome };
   const [won, how] = ending(whole, (seat) => brief(state, seat));
   const reason =
@@ -292,6 +295,15 @@ export function bar(state, now) {
       hint: away,
       told: `${before} Your turn. ${away}`,
       seat: playing.seat,
+    });
+  }
+  if (state.at !== null && over(state)) {
+    const ended = result(state, state.newest);
+    return say({
+      headline: state.kind === "replay" ? "Replay" : "An earlier position",
+      hint: ended ? `${ended.headline}. ${ended.reason}`.trim() : "",
+      turn: `${turn} of ${last(state)}`,
+      told: before,
     });
   }
   const live = state.at === null && !over(state);

@@ -139,6 +139,10 @@ export function showMoves(state, scene, go) {
   }
 }
 
+/** Whose view a line of the chart is. @param {State} state @param {Scene | null | undefined} scene @param {number} seat */
+const seen = (state, scene, seat) =>
+  [name(state, seat), scene?.seats?.[seat]?.name].filter(Boolean).join(", ");
+
 /**
  * @param {State} state @param {Position | null} position @param {Scene | null | undefined} scene
  * @param {{ point: (choice: Considered) => void, go: (place: number) => void }} on
@@ -164,21 +168,22 @@ export function showThoughts(state, position, scene, on) {
         })),
         {
           width: wide,
-          height: 110,
+          height: 140,
           at: where(state),
           last: last(state),
-          label: `Value of each agent's best choice by turn: from ${low} to ${high}`,
+          label: `How good each agent found its own best choice, by turn: from ${low} to ${high}`,
+          axes: ["Turn", "Value of its best choice, as the agent to act sees it"],
           go: on.go,
         },
       ),
     ];
   });
-  renew(of("legend"), [[...lines.keys()], state.names], () =>
+  renew(of("legend"), [[...lines.keys()], state.names, scene?.seats], () =>
     [...lines.keys()].map((seat) => {
       const key = made("span", { class: "key" });
       key.style.setProperty("--c", `var(--seat-${(seat % 6) + 1})`);
       key.style.borderTopStyle = seat % DASHES.length ? "dashed" : "solid";
-      return made("span", {}, key, ` ${name(state, seat)}`);
+      return made("span", {}, key, ` ${seen(state, scene, seat)}`);
     }),
   );
   const values = of("values");
