@@ -171,7 +171,7 @@ def web(
             if show:
                 import webbrowser
 
-                webbrowser.open(url)
+                webbrowser.open(url if arena is None else f"{url}arena")
 
         serve(
             listener,

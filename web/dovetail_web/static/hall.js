@@ -7,6 +7,8 @@ import { wall } from "./wall.js";
 /** Milliseconds for which one page of a long table stays. */
 const PAGE = 12000;
 const TURN = 30000;
+/** Agents up to which rows are large, so that the hall is not half empty. */
+const FEW = 5;
 const MOVE = 600;
 const SIGNS = {
   playing: "M2 1l9 5-9 5z",
@@ -127,6 +129,7 @@ function show(found) {
       element("text", { x: `${x / 2.4}%`, y: 11, "text-anchor": "middle" }, text),
     ),
   );
+  of("hall").classList.toggle("few", found.rows.length <= FEW);
   table(found.rows);
   results(found.results);
 }

@@ -19,7 +19,7 @@ live(
     const { episodes = 0, turns = 0 } = now.counters ?? {};
     of("counts").textContent =
       `On offer: ${counted(new Set(now.environments).size, "game")}, ${counted(new Set(now.agents).size, "agent")}. ` +
-      `Played: ${counted(episodes, "game")} with ${counted(turns, "turn")}; ${now.rate.toFixed(1)} games per second now.`;
+      `Played since the broker started: ${counted(episodes, "game")} with ${counted(turns, "turn")}; ${now.rate.toFixed(1)} games per second now.`;
     table(
       of("runs"),
       ["Run", "Game", "Agents", "State", "Finished"],
