@@ -31,7 +31,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail_bridges.connection_limits import WholeRequests, network
 from dovetail_experiments.reports.sheets import ended
-from dovetail_web import forms, opponents, replays, rules, showcase
+from dovetail_web import column_heads, forms, opponents, replays, rules, showcase
 from dovetail_web.browser import WAITING, Browser
 from dovetail_web.channel import Channels, link
 from dovetail_web.games import LONGEST_NAME
@@ -151,7 +151,12 @@ class Page:
             autoescape=select_autoescape(),
             finalize=_straight,
         )
-        self._templates.filters |= {"plot": _plot, "markdown": rules.html, "ended": ended}
+        self._templates.filters |= {
+            "plot": _plot,
+            "markdown": rules.html,
+            "ended": ended,
+            "head": column_heads.head,
+        }
         self._templates.globals |= {
             "static": self._static.address,
             "script": self._static.script,
