@@ -165,7 +165,7 @@ test("who ends a game is named, and no word of the protocol", () => {
   assert.equal(bar(state, 0).hint, "Bea ended it.");
 });
 
-test("a replay says so and how it ended, and that nobody is to act", () => {
+test("a replay says so and how it ended, and names no one to act", () => {
   let state = update(initial("replay:3", undefined, NaN), {
     replay: {
       game: game({ outcome: [1, 0] }),

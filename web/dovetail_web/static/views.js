@@ -139,7 +139,7 @@ export function showMoves(state, scene, go) {
   }
 }
 
-/** Whose view a line of the chart is. @param {State} state @param {Scene | null | undefined} scene @param {number} seat */
+/** The agent whose view a line of the chart shows. @param {State} state @param {Scene | null | undefined} scene @param {number} seat */
 const seen = (state, scene, seat) =>
   [name(state, seat), scene?.seats?.[seat]?.name].filter(Boolean).join(", ");
 

@@ -5,7 +5,7 @@ export const titled = (game) =>
   game.replaceAll("_", " ").replace(/^\w/, (letter) => letter.toUpperCase());
 
 /**
- * What to do for one part of a choice, if the prompt has a task for each, else the whole prompt.
+ * The task for one part of a choice, if the prompt has one for each, else the whole prompt.
  * @param {string} prompt @param {number} picked parts @param {number} most parts
  */
 export function task(prompt, picked, most) {
