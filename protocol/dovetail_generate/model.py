@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from dovetail.protocol import codec, errors, messages, scenes, spaces
+from dovetail_generate.words import WORDS
 
 ROLES = ("environment", "agent", "experiment", "observer")
 
@@ -313,14 +314,14 @@ def _records(
 
 
 def _enumerations(module: types.ModuleType) -> list[Enumeration]:
-    """Return the module's aliases of ``Literal`` whose words ``WORDS`` explains."""
+    """Return the module's own aliases of ``Literal`` whose words ``WORDS`` explains."""
     found = []
-    for name, meanings in vars(module).get("WORDS", {}).items():
+    for name, meanings in WORDS.items():
+        if name not in vars(module):
+            continue
         members = get_args(getattr(module, name))
         if set(members) != set(meanings) - {""}:
-            raise ValueError(
-                f"{module.__name__}.WORDS[{name!r}] explains other words than {name} has"
-            )
+            raise ValueError(f"WORDS[{name!r}] explains other words than {name} has")
         found.append(
             Enumeration(name, meanings[""], tuple((each, meanings[each]) for each in members))
         )

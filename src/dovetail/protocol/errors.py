@@ -26,32 +26,6 @@ Code = Literal[
 ]
 CODES: Final = frozenset(get_args(Code))
 
-WORDS: dict[str, dict[str, str]] = {
-    "Code": {
-        "": "The code of an `error`.",
-        "malformed": "The frame is not one well-formed MessagePack value.",
-        "limit": "The frame, or what it asks for, is too large; or the peer asks for too much.",
-        "unknown-type": "The frame names no message of this direction.",
-        "invalid": "A field is missing, has the wrong type, or is out of range.",
-        "hello-first": "The connection has no session.",
-        "version": "The protocol version is not the broker's.",
-        "access": "The access token is missing or wrong, the key may not do that, or the thing "
-        "named belongs to another.",
-        "name-taken": "Another peer uses this name.",
-        "wrong-state": "The message does not fit the state of what it is about.",
-        "unknown": "The message names something that does not exist.",
-        "illegal": "The seat may not take this action.",
-        "unavailable": "The program that was asked cannot do this, or is gone.",
-        "seats": "The run names more or fewer agents than its environment has seats.",
-        "lookahead": "The run does not allow the `lookahead` that the agent asks for or needs.",
-        "timeout": "The request was not answered in time.",
-        "cancelled": "The request was given up by its sender.",
-        "crashed": "The program that was asked failed.",
-        "journal": "The broker cannot write its journal.",
-    }
-}
-"""The meaning of each code, for the clients' documentation; "" is the summary."""
-
 
 class DovetailError(Exception):
     """The base of all errors; ``str(error)`` is one line: what failed, where, and what to do."""

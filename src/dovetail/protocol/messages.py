@@ -57,68 +57,6 @@ INTERRUPTED: frozenset[Reason] = frozenset(
 
 DoneReason = Literal["finished", "drained", "cancelled", "failed"]
 
-WORDS: dict[str, dict[str, str]] = {
-    "Role": {
-        "": "The role of a peer.",
-        "environment": "Knows the rules of games.",
-        "agent": "Makes decisions: a player, often a learner.",
-        "experiment": "Asks for runs and receives their results.",
-        "observer": "Only watches.",
-    },
-    "Mode": {
-        "": "The permission of an agent to change during an episode.",
-        "learn": "The agent may learn.",
-        "evaluate": "The agent must not change.",
-    },
-    "Want": {
-        "": "An addition to a seat's decisions, on request.",
-        "afterstates": "One row per legal action: what the seat would observe after it.",
-        "text": "The position for a person to read.",
-        "scene": "The position to be drawn.",
-    },
-    "Breach": {
-        "": "The cost of a late or illegal answer.",
-        "forfeit": "The seat loses the episode.",
-        "random": "The broker plays a random legal action for the seat.",
-        "truncate": "The episode is truncated.",
-    },
-    "Crash": {
-        "": "The cost of an agent's failure at a decision.",
-        "interrupt": "The episode is not scored, and may be played again.",
-        "forfeit": "The seat loses the episode.",
-        "truncate": "The episode is truncated.",
-    },
-    "AgentLost": {
-        "": "The consequence if an agent's program does not come back.",
-        "fail": "The run fails; its episodes in progress are not scored.",
-        "forfeit": "The run fails; the agent's seat loses the episodes in progress.",
-        "truncate": "The run fails; the episodes in progress are truncated.",
-        "wait": "The run waits until another program makes the agent again.",
-        "substitute": "Another agent plays in its place until another program makes it again.",
-    },
-    "Reason": {
-        "": "The reason of an episode's end.",
-        "terminated": "The rules ended it, or a seat resigned.",
-        "truncated": "A limit outside the rules cut it short.",
-        "illegal-action": "A seat's action was not legal.",
-        "timeout": "A seat used up its clock.",
-        "stalled": "A seat without a clock did not answer in time.",
-        "disconnected": "An agent's program went away.",
-        "crashed": "An agent failed at a decision.",
-        "cancelled": "The run was cancelled, or its experiment or the broker left.",
-        "environment-failed": "The environment failed, left, or broke the contract.",
-    },
-    "DoneReason": {
-        "": "The reason of a run's end.",
-        "finished": "All episodes were played.",
-        "drained": "The run was asked to start no more episodes.",
-        "cancelled": "The run was ended at once.",
-        "failed": "The run could not continue.",
-    },
-}
-"""The meaning of each value of each enumeration, for the clients' documentation; "" is the
-summary."""
-
 Legal = list[int] | bytes | None
 """Legal actions: action numbers, a bit mask (bit ``a % 8`` of byte ``a // 8``), or None for all."""
 
