@@ -19,7 +19,8 @@ from dovetail.client.client import Experiment
 from dovetail.peer.agents.host import AgentHost
 from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.environments.host import EnvironmentHost
-from dovetail.peer.serving import Host, serve_host
+from dovetail.peer.host import Host
+from dovetail.peer.serving import serve_host
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 from dovetail.transport.keys import WITHOUT

@@ -14,6 +14,7 @@ from dovetail.peer import cores, serving
 from dovetail.peer.agents.serve import serve as serve_agents
 from dovetail.peer.cores import Cores
 from dovetail.peer.environments.serve import serve as serve_environments
+from dovetail.peer.host import Between, Host
 from dovetail.peer.link import Link
 from dovetail.protocol import messages as m
 
@@ -30,7 +31,7 @@ class Echo:
         return []
 
     def handle(
-        self, incoming: Sequence[m.Message], between: serving.Between | None = None
+        self, incoming: Sequence[m.Message], between: Between | None = None
     ) -> list[m.Message]:
         if self.together:
             return list(incoming)
@@ -68,7 +69,7 @@ class Given(Cores):
 
 def sends(host: Echo, count: int, among: int = 2) -> list[list[int]]:
     link, messages = Sends(), [m.Action(number, 0, 0) for number in range(count)]
-    serving._answer(cast(Link, link), host, [*messages], Given(among))
+    serving._answer(cast(Link, link), cast(Host, host), [*messages], Given(among))
     return [[cast(m.Action, each).episode for each in sent] for sent in link.sent]
 
 
@@ -93,10 +94,10 @@ def test_a_peer_sends_the_first_half_of_its_answers_at_once(
 def test_a_peer_sends_the_answer_to_each_of_two_batches_at_once() -> None:
     batches = [m.AgentSteps(1, 0, number, slots=None, seats=None, turns=None) for number in (0, 1)]
     link = Sends()
-    serving._answer(cast(Link, link), Echo(), [*batches], Given(2))
+    serving._answer(cast(Link, link), cast(Host, Echo()), [*batches], Given(2))
     assert link.sent == [[batches[0]], [batches[1]]]
     link = Sends()
-    serving._answer(cast(Link, link), Echo(), [*batches], Given(1))
+    serving._answer(cast(Link, link), cast(Host, Echo()), [*batches], Given(1))
     assert link.sent == [batches]
 
 

@@ -10,7 +10,8 @@ from types import FrameType
 
 from dovetail.peer.agents.host import AgentHost
 from dovetail.peer.environments.host import EnvironmentHost
-from dovetail.peer.serving import Host, serve_host
+from dovetail.peer.host import Host
+from dovetail.peer.serving import serve_host
 from dovetail.peer.stop_event import StopEvent
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.lines import Lines

@@ -17,7 +17,7 @@ from dovetail.cli.command_options import add_command
 from dovetail.peer.address import AGENTS, BROKER, ENVIRONMENTS
 
 if TYPE_CHECKING:
-    from dovetail.peer.serving import Host
+    from dovetail.peer.host import Host
     from dovetail.transport.endpoint import Web
 
 

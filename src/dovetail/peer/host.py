@@ -6,21 +6,26 @@ Sans I/O, like the broker's core: ``serve`` wraps it in a socket, and the in-pro
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from dovetail.peer.error_origin import FAILURES, Failure
 from dovetail.peer.inbox import Inbox
-from dovetail.peer.serving import Between
 from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
+
+Between = Callable[[list[m.Message]], None]
+"""Called by a host between two messages, with its answers so far."""
 
 
-class BaseHost(ABC):
+class Host(ABC):
     """Handles each message of a session exactly once.
 
     Its ``Inbox`` answers a repeated frame as before, so that a reconnection cannot make an agent
     decide twice, or an environment step twice.
     """
 
+    role: ClassVar[m.Role]
     turns: ClassVar[frozenset[type[m.Message]]]
     """The messages for ``_turn``; all others are for ``_other``."""
 
@@ -28,6 +33,10 @@ class BaseHost(ABC):
         self._inbox = Inbox()
         self._waiting: dict[Any, Any] = {}
         """Decisions collected for ``_finish_batch``."""
+
+    @abstractmethod
+    def offers(self) -> list[m.Offer]:
+        """Return the environments or agents on offer."""
 
     def handle(
         self, incoming: Sequence[m.Message], between: Between | None = None
@@ -80,6 +89,23 @@ class BaseHost(ABC):
     @abstractmethod
     def _reset(self) -> None:
         """Drop everything, since the session is over."""
+
+    @abstractmethod
+    def _described(self, error: Failure, where: str) -> str:
+        """Return one line about an exception of the user's code; an unexpected one is logged."""
+
+    def _batch(self, group: Any, message: Any, where: str, out: list[m.Message]) -> None:
+        """Have a group answer a batch."""
+        try:
+            answer = group.steps(message)
+        except FAILURES as error:
+            code = "invalid" if isinstance(error, ProtocolError) else "crashed"
+            self._fail(message.seq, code, self._described(error, where), out)
+            return
+        out.append(answer)
+        if self._inbox.keeping:
+            self._inbox.keep(message.seq, answer, group.before)
+            group.before = message.seq
 
     def _fail(self, seq: int, code: str, text: str, out: list[m.Message]) -> None:
         self._inbox.answer(seq, m.Error(code, text, answers=seq), out)

@@ -7,14 +7,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from dovetail.peer.address import broker
 from dovetail.peer.cores import Cores
 from dovetail.peer.gc_tuning import patient
+from dovetail.peer.host import Host
 from dovetail.peer.link import Link
 from dovetail.peer.session import hello
 from dovetail.peer.stop_event import StopEvent, on_signals
@@ -31,29 +31,6 @@ PROMPT = 0.005
 
 BATCHES = (m.EnvironmentSteps, m.AgentSteps)
 """Messages whose answers are sent one by one: the broker works on one while the next is made."""
-
-Between = Callable[[list[m.Message]], None]
-"""Called by a host between two messages, with its answers so far."""
-
-
-class Host(Protocol):
-    """A server's logic: messages in, messages out."""
-
-    role: m.Role
-
-    def offers(self) -> list[m.Offer]:
-        """Return the environments or agents on offer."""
-        ...
-
-    def handle(
-        self, incoming: Sequence[m.Message], between: Between | None = None
-    ) -> list[m.Message]:
-        """Process messages; return the answers that ``between`` has not taken."""
-        ...
-
-    def unsendable(self, answer: m.Message, text: str) -> m.Message:
-        """Return the replacement for an answer that cannot be sent; ``text`` says why."""
-        ...
 
 
 def serve_host(

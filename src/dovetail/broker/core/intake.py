@@ -20,7 +20,7 @@ from msgspec.msgpack import Decoder
 from dovetail.broker.core.core import Core
 from dovetail.broker.peers.outbox import Address
 from dovetail.broker.runs.runs import answered
-from dovetail.peer.serving import Host
+from dovetail.peer.host import Host
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError

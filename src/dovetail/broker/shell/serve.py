@@ -20,7 +20,7 @@ from dovetail.broker.peers.access import Source
 from dovetail.broker.shell.server import Server
 from dovetail.peer.address import ADDRESS
 from dovetail.peer.gc_tuning import patient
-from dovetail.peer.serving import Host
+from dovetail.peer.host import Host
 from dovetail.peer.stop_event import StopEvent
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.endpoint import Web

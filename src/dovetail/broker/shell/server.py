@@ -24,7 +24,7 @@ from dovetail.broker.shell.held_output import RETRY, HeldOutput
 from dovetail.broker.shell.large_frames import LARGE, LargeFrames
 from dovetail.broker.shell.watcher_queue import BEHIND, WatcherQueue, encode
 from dovetail.peer.cores import Cores
-from dovetail.peer.serving import Host
+from dovetail.peer.host import Host
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 

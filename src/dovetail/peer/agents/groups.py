@@ -239,32 +239,29 @@ class Group:
         if vector is not None:
             self._tell(lambda: vector.end_rows(ends, self._memory))
             return
-        for row in range(count):
-            self._end(ends, row)
+        for row, (slot, number) in enumerate(zip(slots.tolist(), seats.tolist(), strict=True)):
+            play = self._plays.pop((slot, number), None)
+            if number not in self.seats:
+                continue
+            outcome: list[float] | None = None
+            if outcomes is not None and not np.isnan(outcomes[row]).all():
+                outcome = outcomes[row].tolist()
+            blame = None if blames is None or blames[row] < 0 else int(blames[row])
+            end = End(
+                self.seats[number],
+                int(ends.episodes[row]),
+                float(ends.rewards[row]),
+                ends.observation(row),
+                outcome,
+                ends.reasons[row],
+                blame,
+                float(ends.totals[row]),
+                int(ends.decisions[row]),
+                ends.mode,
+            )
+            self._end(play, end)
 
-    def _end(self, ends: Ends, row: int) -> None:
-        slot, number = int(ends.slots[row]), int(ends.seats[row])
-        play = self._plays.pop((slot, number), None)
-        seat = self.seats.get(number)
-        if seat is None:
-            return
-        outcome: list[float] | None = None
-        if ends.outcomes is not None and not np.isnan(ends.outcomes[row]).all():
-            outcome = ends.outcomes[row].tolist()
-        blame = None if ends.blames is None or ends.blames[row] < 0 else int(ends.blames[row])
-        end = End(
-            seat,
-            int(ends.episodes[row]),
-            float(ends.rewards[row]),
-            ends.observation(row),
-            outcome,
-            ends.reasons[row],
-            blame,
-            float(ends.totals[row]),
-            int(ends.decisions[row]),
-            ends.mode,
-        )
-
+    def _end(self, play: _Play | None, end: End) -> None:
         def tell() -> None:
             end.memory = self.agent.Memory() if play is None else play.memory
             self.agent.end(end)
@@ -279,22 +276,13 @@ class Group:
 
     def close(self) -> None:
         """End the episodes in progress, since the session is over."""
-        for (slot, number), play in sorted(self._plays.items()):
-            one, none = np.ones(1, np.int32), np.zeros(1)
-            ends = Ends(
-                one * slot,
-                one * number,
-                np.array([play.episode]),
-                none,
-                none,
-                np.zeros(1, np.int32),
-                ["disconnected"],
-                None,
-                None,
-                None,
-                play.mode,
+        for (_, number), play in sorted(self._plays.items()):
+            seat = self.seats[number]
+            self._end(
+                play,
+                End(seat, play.episode, 0.0, None, None, "disconnected", None, 0.0, 0, play.mode),
             )
-            self._end(ends, 0)
+        self._plays.clear()
 
 
 def _unasked(generator: GeneratorType[Any, Any, Any]) -> Any:

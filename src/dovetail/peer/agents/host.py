@@ -18,11 +18,11 @@ from dovetail.peer.agents import previews
 from dovetail.peer.agents.agent import RESIGN, Agent, BatchAgent, Decision, End, Lookahead, Seat
 from dovetail.peer.agents.groups import Group
 from dovetail.peer.error_origin import FAILURES, Failure, code_of, described, failure
-from dovetail.peer.host import BaseHost
+from dovetail.peer.host import Host
 from dovetail.peer.registry import type_name
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import DovetailError, ProtocolError
+from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.legal import unmask
 
 log = logging.getLogger("dovetail.agent")
@@ -70,7 +70,7 @@ class _Thought:
     question: m.AgentLookahead
 
 
-class AgentHost(BaseHost):
+class AgentHost(Host):
     """The agents of a program.
 
     Args:
@@ -79,7 +79,7 @@ class AgentHost(BaseHost):
         name: the public name of ``single``; by default the agent's own.
     """
 
-    role: m.Role = "agent"
+    role = "agent"
     turns = frozenset((m.AgentStart, m.AgentStep))
 
     def __init__(
@@ -121,7 +121,6 @@ class AgentHost(BaseHost):
         return out
 
     def unsendable(self, answer: m.Message, text: str) -> m.Message:
-        """Return the replacement for an answer that cannot be sent; ``text`` says why."""
         if not isinstance(answer, m.AgentLookahead):
             return super().unsendable(answer, text)
         out: list[m.Message] = []
@@ -145,7 +144,7 @@ class AgentHost(BaseHost):
                     self._playing[key] = _Play(*found, message)
                 except FAILURES as error:
                     where = f"{type(found[0]).__name__}.Memory"
-                    self._fail(seq, "crashed", _described(error, where), out)
+                    self._fail(seq, "crashed", self._described(error, where), out)
                     return
         play = self._playing.get(key)
         if play is None:
@@ -295,7 +294,7 @@ class AgentHost(BaseHost):
     def _crashed(
         self, play: _Play, turn: Decision, seq: int, error: Failure, out: list[m.Message]
     ) -> None:
-        text = _described(error, f"{type(play.agent).__name__} in turn {turn.turn}")
+        text = self._described(error, f"{type(play.agent).__name__} in turn {turn.turn}")
         self._fail(seq, failure(error), text, out)
 
     def _end(self, message: m.End) -> None:
@@ -339,7 +338,7 @@ class AgentHost(BaseHost):
 
     def _failed_at_end(self, agent: Agent, error: Failure) -> None:
         """Have the agent's next decision or request fail, since an ``end`` has no answer."""
-        text = _described(error, f"{type(agent).__name__} at the end of an episode")
+        text = self._described(error, f"{type(agent).__name__} at the end of an episode")
         self._failures.setdefault(id(agent), (agent, text))
 
     def _failure(self, agent: Agent) -> str | None:
@@ -380,7 +379,7 @@ class AgentHost(BaseHost):
                 if isinstance(message, m.Welcome) and message.resumed:
                     out += [thought.question for thought in self._thoughts.values()]
                 elif isinstance(message, m.Bye) and self.single is not None:
-                    _let_go(self.single)
+                    self._let_go(self.single)
 
     def _init(self, message: m.Init, out: list[m.Message]) -> None:
         key = (message.match, message.seat)
@@ -394,13 +393,15 @@ class AgentHost(BaseHost):
             agent.needs.check(agent_name(agent), message.spec)
             agent.init(seat)
         except FAILURES as error:
-            text = _described(error, f"{type(agent).__name__} taking a seat")
+            text = self._described(error, f"{type(agent).__name__} taking a seat")
             self._fail(message.seq, code_of(error), text, out)
             return
         if message.slots:
             where = message.match, message.instance
             if where not in self._groups:
-                self._groups[where] = Group(agent, message.slots, _described, self._failed_at_end)
+                self._groups[where] = Group(
+                    agent, message.slots, self._described, self._failed_at_end
+                )
             self._groups[where].seats[message.seat] = seat
         else:
             self._seats[key] = (agent, seat)
@@ -415,16 +416,7 @@ class AgentHost(BaseHost):
         if failure is not None:
             self._fail(message.seq, "crashed", failure, out)
             return
-        try:
-            actions = group.steps(message)
-        except FAILURES as error:
-            code = "invalid" if isinstance(error, ProtocolError) else "crashed"
-            self._fail(message.seq, code, _described(error, agent_name(group.agent)), out)
-            return
-        out.append(actions)
-        if self._inbox.keeping:
-            self._inbox.keep(message.seq, actions, group.before)
-            group.before = message.seq
+        self._batch(group, message, agent_name(group.agent), out)
 
     def _request(
         self, message: m.Create | m.Save | m.Load | m.AgentMessage | m.Cleanup
@@ -462,7 +454,7 @@ class AgentHost(BaseHost):
             return m.Reply(number)
         except FAILURES as error:
             kind = type(message).__name__.lower()
-            return m.Error(code_of(error), _described(error, kind), id=number)
+            return m.Error(code_of(error), self._described(error, kind), id=number)
 
     def _create(self, message: m.Create) -> None:
         kind = self.types.get(message.agent)
@@ -474,9 +466,18 @@ class AgentHost(BaseHost):
             try:
                 agent.load(message.state)
             except FAILURES:
-                _let_go(agent)  # no instance leads to it
+                self._let_go(agent)  # no instance leads to it
                 raise
         self._instances[message.instance] = agent
+
+    def _let_go(self, agent: Agent) -> None:
+        try:
+            agent.cleanup()
+        except FAILURES as error:
+            self._described(error, "cleanup")
+
+    def _described(self, error: Failure, where: str) -> str:
+        return described(error, where, log)
 
     def _reset(self) -> None:
         """End every seat's episode and drop everything, since the session is over."""
@@ -489,7 +490,7 @@ class AgentHost(BaseHost):
             group.close()
         self._groups.clear()
         for agent in self._instances.values():
-            _let_go(agent)
+            self._let_go(agent)
         self._instances.clear()
         self._failures.clear()
 
@@ -500,13 +501,6 @@ def _final(payload: Any) -> Any:
         return codec.opened(payload)
     except DovetailError:
         return None
-
-
-def _let_go(agent: Agent) -> None:
-    try:
-        agent.cleanup()
-    except FAILURES as error:
-        _described(error, "cleanup")
 
 
 def _answered(message: m.Reply | m.Error, thought: _Thought) -> list[m.Preview] | Exception:
@@ -527,10 +521,6 @@ def _notice(body: Any) -> None:
 def agent_name(agent: Agent) -> str:
     """Return the public name of an agent's type."""
     return type_name(type(agent))
-
-
-def _described(error: Failure, where: str) -> str:
-    return described(error, where, log)
 
 
 def _offer(name: str, kind: type[Agent], *, instance: bool = False) -> m.Offer:

@@ -15,11 +15,11 @@ from dovetail.peer.environments.environment import Environment
 from dovetail.peer.environments.groups import Group
 from dovetail.peer.environments.lookahead import Walk
 from dovetail.peer.error_origin import FAILURES, Failure, code_of, described
-from dovetail.peer.host import BaseHost
+from dovetail.peer.host import Host
 from dovetail.peer.registry import type_name
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import Code, DovetailError, IllegalAction, ProtocolError
+from dovetail.protocol.errors import DovetailError, IllegalAction
 
 log = logging.getLogger("dovetail.environment")
 
@@ -59,10 +59,10 @@ class _Open:
     """The episode, turn, seat and seed of the latest lookahead."""
 
 
-class EnvironmentHost(BaseHost):
+class EnvironmentHost(Host):
     """The environments of a program."""
 
-    role: m.Role = "environment"
+    role = "environment"
     turns = frozenset((m.EnvironmentStep,))
 
     def __init__(self, types: Sequence[type[Environment]]) -> None:
@@ -106,7 +106,7 @@ class EnvironmentHost(BaseHost):
             self._inbox.answer(message.seq, refused, out)
             return
         except FAILURES as error:  # a bug in the rules ends the episode, not the program
-            self._fail(message.seq, "crashed", _described(error, "step"), out)
+            self._fail(message.seq, "crashed", self._described(error, "step"), out)
             return
         self._finish(place, turn, message.turn + 1, out)
 
@@ -127,7 +127,7 @@ class EnvironmentHost(BaseHost):
         try:
             turn = place.environment.start(message.seed)
         except FAILURES as error:
-            self._fail(message.seq, "crashed", _described(error, "start"), out)
+            self._fail(message.seq, "crashed", self._described(error, "start"), out)
             return
         self._finish(place, turn, 0, out)
 
@@ -168,7 +168,7 @@ class EnvironmentHost(BaseHost):
                     if "afterstates" in wants and place.afterstates and view.seat in turn.to_act:
                         view.afterstates = place.environment.afterstates(view.seat)
         except FAILURES as error:
-            self._fail(place.seq, "crashed", _described(error, "view"), out)
+            self._fail(place.seq, "crashed", self._described(error, "view"), out)
             return
         place.turn = number
         place.to_act = turn.to_act
@@ -187,10 +187,8 @@ class EnvironmentHost(BaseHost):
                 self._inbox.answer(message.seq, self._make(message), out)
             case m.Close():
                 self._close(message.match)
-            case m.EnvironmentMessage():
-                self._inbox.answer(message.seq, self._message(message), out)
-            case m.EnvironmentLookahead():
-                self._inbox.answer(message.seq, self._lookahead(message), out)
+            case m.EnvironmentMessage() | m.EnvironmentLookahead():
+                self._inbox.answer(message.seq, self._request(message), out)
             case _:
                 super()._other(message, out)
 
@@ -217,7 +215,7 @@ class EnvironmentHost(BaseHost):
             if COMPILED:
                 spec = _spec.decode(codec.encode(spec))
         except FAILURES as error:
-            answer = m.Error(code_of(error), _described(error, "init"), answers=message.seq)
+            answer = m.Error(code_of(error), self._described(error, "init"), answers=message.seq)
             self._release(message.match, environment)
             return answer
         if environment is not None:
@@ -231,16 +229,7 @@ class EnvironmentHost(BaseHost):
         if group is None:
             self._fail(message.seq, "unknown", f"group {message.match} is not open", out)
             return
-        try:
-            turns = group.steps(message)
-        except FAILURES as error:
-            code: Code = "invalid" if isinstance(error, ProtocolError) else "crashed"
-            self._fail(message.seq, code, _described(error, "a batch"), out)
-            return
-        out.append(turns)
-        if self._inbox.keeping:
-            self._inbox.keep(message.seq, turns, group.before)
-            group.before = message.seq
+        self._batch(group, message, "a batch", out)
 
     def _reset(self) -> None:
         """Close everything, since the session is over."""
@@ -261,35 +250,38 @@ class EnvironmentHost(BaseHost):
             elif group := self._groups.pop(match, None):
                 group.game.cleanup()
         except FAILURES as error:
-            _described(error, "cleanup")
+            self._described(error, "cleanup")
 
-    def _message(self, message: m.EnvironmentMessage) -> m.Message:
-        place = self._open.get(message.match)
+    def _request(self, message: m.EnvironmentMessage | m.EnvironmentLookahead) -> m.Message:
+        where = "lookahead" if isinstance(message, m.EnvironmentLookahead) else "message"
         try:
+            if isinstance(message, m.EnvironmentLookahead):
+                return m.Reply(message.id, self._lookahead(message))
+            place = self._open.get(message.match)
             if place is None:
                 raise DovetailError(f"match {message.match} is not open")
             place.walk = None  # the message may change the position
             return m.Reply(message.id, place.environment.message(message.body))
         except FAILURES as error:
-            return m.Error(code_of(error), _described(error, "message"), id=message.id)
+            return m.Error(code_of(error), self._described(error, where), id=message.id)
 
-    def _lookahead(self, message: m.EnvironmentLookahead) -> m.Message:
+    def _lookahead(self, message: m.EnvironmentLookahead) -> list[m.Preview]:
         place = self._episodes.get(message.episode)
-        try:
-            if place is None:
-                raise DovetailError(f"episode {message.episode} is not in progress")
-            if place.turn != message.turn:
-                raise DovetailError(f"the episode is at turn {place.turn}")
-            asked = message.episode, message.turn, message.seat, message.seed
-            walk, place.walk = place.walk, None  # one that fails is not used again
-            if walk is None or place.walked != asked:
-                root = place.environment.fork(message.seat, message.seed)
-                walk = Walk(root, place.to_act, place.seats)
-            found = walk.previews(message.lines)
-            place.walk, place.walked = walk, asked
-            return m.Reply(message.id, found)
-        except FAILURES as error:
-            return m.Error(code_of(error), _described(error, "lookahead"), id=message.id)
+        if place is None:
+            raise DovetailError(f"episode {message.episode} is not in progress")
+        if place.turn != message.turn:
+            raise DovetailError(f"the episode is at turn {place.turn}")
+        asked = message.episode, message.turn, message.seat, message.seed
+        walk, place.walk = place.walk, None  # one that fails is not used again
+        if walk is None or place.walked != asked:
+            root = place.environment.fork(message.seat, message.seed)
+            walk = Walk(root, place.to_act, place.seats)
+        found = walk.previews(message.lines)
+        place.walk, place.walked = walk, asked
+        return found
+
+    def _described(self, error: Failure, where: str) -> str:
+        return described(error, "the environment", log, where)
 
 
 def _exact(turn: Any) -> bool:
@@ -303,7 +295,3 @@ def _exact(turn: Any) -> bool:
         and all(type(seat) is int for seat in turn.to_act)
         and all(type(view.seat) is int for view in turn.seats)
     )
-
-
-def _described(error: Failure, where: str) -> str:
-    return described(error, "the environment", log, where)
