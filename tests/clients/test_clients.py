@@ -57,7 +57,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.legal import unmask
 from dovetail.transport import keys, zmtp
 from dovetail.transport.curve import Server
-from dovetail.transport.endpoint import needs_key
+from dovetail.transport.endpoint import NEEDS_KEY
 from dovetail.transport.keys import Guard
 from dovetail_games.connect_four import ConnectFour
 
@@ -329,7 +329,7 @@ def test_a_broker_that_breaks_off_early_asks_for_a_key_all_the_same(language: st
         listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
         thread.join()
     assert client.returncode == 1
-    assert lines[-1].removeprefix("Error: ") == needs_key(address)
+    assert lines[-1].removeprefix("Error: ") == NEEDS_KEY.format(address)
 
 
 def deaf(there: socket.socket, wire: zmtp.Wire) -> None:

@@ -66,23 +66,18 @@ class BrokerConnection(Protocol):
     @property
     def departed(self) -> bool:
         """Return whether the broker has sent ``bye``."""
-        ...
 
     def send(self, messages: Sequence[m.Message]) -> None:
         """Send messages to the broker."""
-        ...
 
     def receive(self, timeout: float | None) -> list[m.Message]:
         """Return the messages received, waiting up to ``timeout`` seconds for the first."""
-        ...
 
     def join(self, hello: m.Hello) -> BrokerConnection:
         """Return another connection to the same broker, for a peer that says ``hello``."""
-        ...
 
     def close(self) -> None:
         """Close the connection."""
-        ...
 
 
 class RunFailed(DovetailError):

@@ -27,8 +27,8 @@ Event = tuple[Any, list[bytes] | None]
 class AnyRouter(Protocol):
     """The broker's end.
 
-    libzmq reads from all connections alike and closes none by itself, so its ``pause``,
-    ``authenticate``, ``charge`` and ``relax`` do nothing (docs/security.md).
+    libzmq reads from all connections alike, closes none by itself and does not say how much waits,
+    so that it has the methods with a body as they are here (docs/security.md).
     """
 
     address: str
@@ -37,47 +37,43 @@ class AnyRouter(Protocol):
 
     def receive(self, timeout: float) -> Sequence[Event]:
         """Return what came, waiting up to ``timeout`` seconds."""
-        ...
 
     def send(self, connection: Any, frames: Sequence[bytes]) -> None:
         """Send frames as one message; do nothing if the connection has ended."""
-        ...
 
     def spread(self, connections: Sequence[Any], frames: Sequence[bytes]) -> None:
         """Send frames as one message over each of several connections, as ``send`` does."""
-        ...
 
     def waiting(self, connection: Any) -> int:
         """Return the number of bytes queued for a peer; 0 if that is unknown."""
-        ...
+        return 0
 
     def pause(self, connection: Any, seconds: float) -> None:
         """Stop reading from a connection for some seconds."""
-        ...
+        return
 
     def drop(self, connection: Any, why: str) -> None:
         """Close a connection once its queue is sent; tell log and peer ``why``, if given."""
-        ...
+        return
 
     def origin(self, connection: Any) -> str:
         """Return the address of a connection's machine; empty if that is unknown."""
-        ...
+        return ""
 
     def authenticate(self, connection: Any) -> None:
         """Mark a connection as authenticated; all others share one CPU budget."""
-        ...
+        return
 
     def charge(self, seconds: float) -> None:
         """Charge CPU time to the budget of unauthenticated connections."""
-        ...
+        return
 
     def relax(self, relaxed: bool) -> None:
         """Give unauthenticated connections all time while the broker is idle, or their share."""
-        ...
+        return
 
     def close(self, linger: float = 1.0) -> None:
         """Close everything, once all queues are sent or after ``linger`` seconds."""
-        ...
 
 
 class AnyDealer(Protocol):
@@ -93,23 +89,18 @@ class AnyDealer(Protocol):
     @property
     def ready(self) -> bool:
         """True if frames would leave now."""
-        ...
 
     def receive(self, timeout: float) -> list[bytes]:
         """Return the frames that came, waiting up to ``timeout`` seconds for the first."""
-        ...
 
     def send(self, frames: Sequence[bytes]) -> None:
         """Send frames as one message."""
-        ...
 
     def reset(self) -> None:
         """Give up the connection and open another."""
-        ...
 
     def close(self, linger: float) -> None:
         """Disconnect, once the queue is sent or after ``linger`` seconds."""
-        ...
 
 
 def listen(

@@ -12,15 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from dovetail.protocol.errors import DovetailError
-from dovetail.transport.endpoint import (
-    needs_key,
-    parse,
-    refuses_key,
-    say_no_more,
-    tune,
-    uses_no_keys,
-    wrong_key,
-)
+from dovetail.transport import endpoint
+from dovetail.transport.endpoint import parse, say_no_more, tune
 from dovetail.transport.keys import Key
 from dovetail.transport.unsent import Unsent, send
 from dovetail.transport.zmtp import REFUSED, Mismatch, Told, Wire, WireError
@@ -137,14 +130,14 @@ class Dealer:
         # A name for each: compiled, one name has the type of the first.
         except Mismatch as mismatch:
             if mismatch.theirs == "CURVE":
-                raise self._refused(needs_key(self._endpoint.text)) from None
+                raise self._refused(endpoint.NEEDS_KEY) from None
             if mismatch.theirs == "NULL":
-                raise self._refused(uses_no_keys(self._endpoint.text)) from None
+                raise self._refused(endpoint.USES_NO_KEYS) from None
             self._lost(str(mismatch))
             return []
         except Told as told:
             if self._key is not None and not wire.ready and told.reason == REFUSED:
-                raise self._refused(refuses_key(self._endpoint.text)) from None
+                raise self._refused(endpoint.REFUSES_KEY) from None
             self._lost(str(told))
             return told.frames
         except WireError as error:
@@ -164,7 +157,7 @@ class Dealer:
     def _refused(self, text: str) -> DovetailError:
         """Give up."""
         self._discard()
-        return DovetailError(text)
+        return DovetailError(text.format(self._endpoint.text))
 
     def _broken_off(self, why: str) -> None:
         """Handle a connection that ended, perhaps because the broker has another key.
@@ -174,7 +167,7 @@ class Dealer:
         if self._wire.greeted and not self._wire.trusted and not self._met:
             self._failed += 1
             if self._failed >= ATTEMPTS:
-                raise self._refused(wrong_key(self._endpoint.text))
+                raise self._refused(endpoint.WRONG_KEY)
         self._lost(why)
 
     def _side(self) -> Wire:

@@ -113,30 +113,16 @@ def parse(text: str, *, listen: bool = False) -> Endpoint:
     return Endpoint(text, host, int(port))
 
 
-def needs_key(address: str) -> str:
-    """Return the line for a program without a key at a broker that asks for one."""
-    return (
-        f"the broker at {address} lets in only programs with a key; give the option key, or "
-        "set DOVETAIL_KEY"
-    )
-
-
-def uses_no_keys(address: str) -> str:
-    """Return the line for a program with a key at a broker that has none."""
-    return f"the broker at {address} uses no keys; connect without the option key and DOVETAIL_KEY"
-
-
-def refuses_key(address: str) -> str:
-    """Return the line for a program whose key the broker does not let in."""
-    return f"the broker at {address} does not accept this program's key; ask the person who runs it"
-
-
-def wrong_key(address: str) -> str:
-    """Return the line for a program that expects a broker with another key."""
-    return (
-        f"the broker at {address} breaks off each handshake; check the broker's public key: "
-        "`server` in the key file, or DOVETAIL_SERVER_KEY"
-    )
+NEEDS_KEY = (
+    "the broker at {} lets in only programs with a key; give the option key, or set DOVETAIL_KEY"
+)
+USES_NO_KEYS = "the broker at {} uses no keys; connect without the option key and DOVETAIL_KEY"
+REFUSES_KEY = "the broker at {} does not accept this program's key; ask the person who runs it"
+WRONG_KEY = (
+    "the broker at {} breaks off each handshake; check the broker's public key: `server` in the "
+    "key file, or DOVETAIL_SERVER_KEY"
+)
+"""Lines for a program whose key, or lack of one, keeps it out of the broker at an address."""
 
 
 class Listener:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import BinaryIO
 
@@ -76,15 +77,11 @@ def raw(key: str) -> bytes:
     Raises:
         ValueError: it is not a key.
     """
-    parts = []
-    if len(key) != LENGTH:
+    if len(key) != LENGTH or not _VALUES.keys() >= set(key):
         raise ValueError(key)
+    parts = []
     for start in range(0, LENGTH, 5):
-        value = 0
-        for digit in key[start : start + 5]:
-            if digit not in _VALUES:
-                raise ValueError(key)
-            value = 85 * value + _VALUES[digit]
+        value = reduce(lambda value, digit: 85 * value + _VALUES[digit], key[start : start + 5], 0)
         if value >> 32:  # five characters may be too much
             raise ValueError(key)
         parts.append(value.to_bytes(4, "big"))

@@ -16,7 +16,8 @@ from zmq.backend import Socket as _Socket
 from zmq.utils.monitor import recv_monitor_message
 
 from dovetail.protocol.errors import DovetailError
-from dovetail.transport.endpoint import EXAMPLES, refuses_key, uses_no_keys, wrong_key
+from dovetail.transport import AnyRouter
+from dovetail.transport.endpoint import EXAMPLES, REFUSES_KEY, USES_NO_KEYS, WRONG_KEY
 from dovetail.transport.keys import LENGTH, Guard, Key
 
 log = logging.getLogger("dovetail.broker")
@@ -71,7 +72,7 @@ def receive(made: zmq.Socket[bytes]) -> list[bytes]:
     return frames
 
 
-class Router:
+class Router(AnyRouter):
     """``Router`` over libzmq, which learns that a connection has ended when it sends."""
 
     def __init__(self, bind: str, most: int) -> None:
@@ -132,29 +133,6 @@ class Router:
 
     def _identity(self, connection: bytes) -> bytes:
         return connection
-
-    def waiting(self, connection: bytes) -> int:
-        """Return 0: libzmq does not say how many bytes wait."""
-        return 0
-
-    def pause(self, connection: bytes, seconds: float) -> None:
-        """Do nothing: libzmq reads from every connection alike."""
-
-    def drop(self, connection: bytes, why: str) -> None:
-        """Do nothing: libzmq closes no single connection."""
-
-    def origin(self, connection: bytes) -> str:
-        """Return nothing: libzmq knows it for single messages only."""
-        return ""
-
-    def authenticate(self, connection: bytes) -> None:
-        """Do nothing: libzmq reads from all connections alike."""
-
-    def charge(self, seconds: float) -> None:
-        """Do nothing, as ``admit``."""
-
-    def relax(self, relaxed: bool) -> None:
-        """Do nothing, as ``admit``."""
 
     def close(self, linger: float = 1.0) -> None:
         self._socket.close(linger=int(linger * 1000))
@@ -283,17 +261,17 @@ class Dealer:
             elif event == zmq.EVENT_DISCONNECTED:
                 self.ready = False
             elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH and value == 400:
-                raise DovetailError(refuses_key(self._address))
+                raise DovetailError(REFUSES_KEY.format(self._address))
             elif (
                 event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
                 and value == zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
             ):
-                raise DovetailError(uses_no_keys(self._address))
+                raise DovetailError(USES_NO_KEYS.format(self._address))
             else:
                 self._failed += 1
                 self.trouble = "the broker breaks off the handshake"
                 if self._failed >= ATTEMPTS and not self._met:
-                    raise DovetailError(wrong_key(self._address))
+                    raise DovetailError(WRONG_KEY.format(self._address))
 
     def send(self, frames: Sequence[bytes]) -> None:
         """Send frames as one message; they are dropped if libzmq has given the connection up.
