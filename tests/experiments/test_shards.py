@@ -16,9 +16,10 @@ import pytest
 
 from dovetail.client.client import RunFailed
 from dovetail.protocol.errors import DovetailError, Refused
-from dovetail.protocol.journal import episodes, uncounted
+from dovetail.protocol.journal import EpisodeRecord, episodes, uncounted, write
 from dovetail.protocol.messages import Episode
 from dovetail_experiments.records.records import Records
+from dovetail_experiments.stages.places import journal_of, merge_journals
 from dovetail_experiments.stages.playing import Playing
 from dovetail_experiments.stages.runner import ExecutionResult, RunnerOptions, execute
 from dovetail_experiments.stages.shards import Shard, Shards
@@ -327,6 +328,23 @@ def test_runs_at_once_share_the_shards() -> None:
             if place.runs[-1].first < place.runs[-1].end:
                 place.runs[-1].play()
     assert found == {0: [0, 1], 1: [0, 1, 2]}
+
+
+def test_a_merge_that_was_killed_before_the_others_were_removed_can_be_repeated(
+    tmp_path: Path,
+) -> None:
+    def played(label: str) -> EpisodeRecord:
+        result = Episode(1, 0, 1, 5, "terminated", [])
+        return EpisodeRecord(result, "game", {}, "learn", [], label=label)
+
+    path = tmp_path / "x.journal"
+    for _ in range(2):
+        if not path.exists():
+            write(path, [played(""), played("")])
+        write(journal_of(path, 2), [played("b"), played("b")])
+        merge_journals(path)
+        assert not journal_of(path, 2).exists()
+        assert sorted(record.label for _, record in episodes(path)) == ["", "", "b"]
 
 
 def test_after_drain_what_was_begun_is_returned_and_nothing_else_dealt() -> None:

@@ -13,8 +13,6 @@ from dovetail.protocol.journal import (
     EpisodeRecord,
     StateRecord,
     episode,
-    episodes,
-    merge,
     read,
     uncounted,
 )
@@ -47,17 +45,6 @@ def test_episodes_that_were_played_again_do_not_count(path: Path) -> None:
     assert episode(path, "02")[1].label == "x/train/1"
     with pytest.raises(DovetailError, match=r"there is no episode 10; .* has 9"):
         episode(path, "10")
-
-
-def test_a_merge_that_was_killed_before_the_others_were_removed_can_be_repeated(path: Path) -> None:
-    other = path.with_name("other")
-    for each, labels in ((path, ["a", "a"]), (other, ["b"])):
-        journal = Journal(each)
-        journal.write([*map(played, labels)])
-        journal.close()
-    merge([path, other], path)
-    merge([path, other], path)
-    assert sorted(record.label for _, record in episodes(path)) == ["a", "a", "b"]
 
 
 def test_a_journal_without_episodes_is_named(path: Path) -> None:

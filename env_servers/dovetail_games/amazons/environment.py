@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from dovetail.peer.environments.environment import DovetailError, Scene, Spec, Turn, sole_action
 from dovetail.protocol.messages import Symmetry
-from dovetail.protocol.scenes import MOST_CHOICES, Cell, Choice, Mark, Piece, Seated, square_name
+from dovetail.protocol.scenes import MOST_CHOICES, Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box
 from dovetail_games.amazons import kernels
 from dovetail_games.amazons.rules import AmazonsBoard, start_position
 from dovetail_games.board_game import BoardGame
+from dovetail_games.squares import square_name
 
 LONGEST = 20
 """Maximum rows and columns of a position, the same as for the options."""

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from dovetail.peer.environments.environment import DovetailError, Scene, Spec, Turn, sole_action
 from dovetail.protocol.messages import Symmetry
-from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated, column_name, square_name
+from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box
 from dovetail_games.board_game import BoardGame
 from dovetail_games.connect_four.rules import ConnectFourBoard
+from dovetail_games.squares import column_name, square_name
 
 PALETTE = {
     "board-frame": ["#1e5ba6", "#234f86"],

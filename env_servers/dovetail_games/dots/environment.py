@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from dovetail.peer.environments.environment import Scene, Spec, Turn, View, sole_action
 from dovetail.protocol.messages import Symmetry
-from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated, square_name
+from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box
 from dovetail_games.board_game import BoardGame
 from dovetail_games.dots.rules import DotsBoard, Grid
+from dovetail_games.squares import square_name
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):

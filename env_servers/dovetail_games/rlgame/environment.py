@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from dovetail.peer.environments.environment import Scene, Spec, Turn, View, sole_action
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.outside import LimitedPositive
-from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated, square_name
+from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box
 from dovetail_games.board_game import BoardGame
 from dovetail_games.rlgame import kernels
 from dovetail_games.rlgame.kernels import BASE, ENTER, HOME, Array
 from dovetail_games.rlgame.rules import RLGameBoard, geometry
+from dovetail_games.squares import square_name
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from dovetail.peer.environments.environment import DovetailError, Scene, Spec, Turn, sole_action
 from dovetail.protocol.outside import LimitedNatural
-from dovetail.protocol.scenes import Cell, Choice, Piece, Seated, column_name, square_name
+from dovetail.protocol.scenes import Cell, Choice, Piece, Seated
 from dovetail.protocol.spaces import Box, Dict, Discrete
 from dovetail_games.board_game import ArrayGame
+from dovetail_games.squares import column_name, square_name
 from dovetail_games.tetris import kernels, painting
 from dovetail_games.tetris.pieces import PIECES, SHAPES
 from dovetail_games.tetris.rules import TetrisBoard

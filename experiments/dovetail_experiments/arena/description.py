@@ -14,13 +14,12 @@ from dovetail.client.results import ClockPart
 from dovetail.peer import presets
 from dovetail.peer.address import ADDRESS
 from dovetail.peer.config_location import ConfigSource
-from dovetail.peer.plugins import offered_name
 from dovetail.peer.quoting import command
 from dovetail.peer.validation_messages import explained
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import GameRules
 from dovetail.protocol.outside import Few, LimitedNatural, LimitedPositive
-from dovetail_experiments.files.checking import configured, named, parametrised
+from dovetail_experiments.files.checking import configured, named, offered_name, parametrised
 from dovetail_experiments.files.file import Mistake, Seed, located, table
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")

@@ -14,7 +14,6 @@ from typing import Any
 
 from dovetail.client.client import Experiment, RunHandle
 from dovetail.client.replies import numbered
-from dovetail.peer.plugins import offered_name
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seats import seated
@@ -25,6 +24,7 @@ from dovetail_experiments.arena.games import ArenaGame, forfeited, game
 from dovetail_experiments.arena.pairing import Candidate, choose
 from dovetail_experiments.arena.store import ArenaStore, LadderPlayer, Season
 from dovetail_experiments.arena.units import ArenaUnit
+from dovetail_experiments.files.checking import offered_name
 
 log = logging.getLogger("dovetail")
 

@@ -15,11 +15,11 @@ from dovetail.peer import options
 from dovetail.peer.agents.host import AgentHost
 from dovetail.peer.broker_watchdog import GIVE_UP
 from dovetail.peer.link import Link
-from dovetail.peer.plugins import offered_name
 from dovetail.peer.presets import declared
 from dovetail.peer.session import hello
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.files.checking import offered_name
 
 
 def seats(env: str, configuration: dict[str, Any], *, local: bool) -> int:

@@ -9,8 +9,8 @@ from typing import Any
 from dovetail.peer import options, plugins
 from dovetail.peer.config_location import Step
 from dovetail.peer.error_origin import FAILURES
-from dovetail.peer.plugins import offered_name
 from dovetail.peer.presets import declared
+from dovetail.peer.registry import type_name
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.files import openings
 from dovetail_experiments.files.file import (
@@ -222,3 +222,18 @@ def named(error: str, given: Mapping[str, Any]) -> tuple[Step, ...]:
     """Return the option named in another program's error, as the last step of its path."""
     found = [name for name in given if repr(name) in error]
     return tuple(sorted(found, key=lambda name: error.index(repr(name)))[:1])
+
+
+def offered_name(name: str, kind: plugins.Kind = "agent") -> str:
+    """Return the public name of a class that a program serves as ``name``.
+
+    Args:
+        name: as for ``find``, from the local user.
+        kind: environment or agent.
+
+    Raises:
+        DovetailError: as for ``find``, if it names a module or file.
+    """
+    if ":" not in name:
+        return name
+    return type_name(plugins.find(kind, name))

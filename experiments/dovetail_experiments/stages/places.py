@@ -5,6 +5,8 @@ Each one provides an ``Experiment`` and creates the file's agents; results are t
 
 from __future__ import annotations
 
+import hashlib
+import heapq
 import logging
 import os
 import time
@@ -21,12 +23,12 @@ from dovetail.peer import plugins
 from dovetail.peer.address import AGENTS
 from dovetail.peer.broker_watchdog import GIVE_UP
 from dovetail.peer.config_location import Step
-from dovetail.peer.plugins import offered_name
 from dovetail.peer.presets import preset
 from dovetail.peer.quoting import file_name
+from dovetail.protocol import codec
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError, Refused
-from dovetail.protocol.journal import merge
+from dovetail.protocol.journal import TRIED, AnyRecord, EpisodeRecord, read, write
 from dovetail.transport.keys import WITHOUT, Key
 from dovetail_experiments.engines.hosts import (
     HostLost,
@@ -37,7 +39,7 @@ from dovetail_experiments.engines.hosts import (
     assignments,
     start,
 )
-from dovetail_experiments.files.checking import named
+from dovetail_experiments.files.checking import named, offered_name
 from dovetail_experiments.files.file import ExperimentFile, Mistake
 from dovetail_experiments.stages.processes import Processes, ProgramEnd
 from dovetail_experiments.stages.shards import DealtRun, Shard, Shards
@@ -271,11 +273,40 @@ def merge_journals(journal: Path) -> None:
     if not others:
         return
     try:
-        merge(found, journal, dealt=True)
+        write(journal, _merged(found, journal))
         for each in others:
             each.unlink()
     except OSError as error:
         raise DovetailError(f"cannot write the journal {journal}: {error.strerror}") from None
+
+
+def _merged(journals: Sequence[Path], to: Path) -> Iterator[AnyRecord]:
+    """Yield the episodes and states of journals by time, without what ``to`` already has, so that a
+    merge can be repeated.
+
+    An episode that a lost broker recorded unreported was played again by another, so only one is
+    kept.
+    """
+    known = {_digest(record) for record in read(to)} if to in journals else set()
+
+    def new(journal: Path) -> Iterator[AnyRecord]:
+        for record in read(journal):
+            if journal == to or not known or _digest(record) not in known:
+                yield record
+
+    found: set[tuple[str, int]] = set()
+    for record in heapq.merge(*map(new, journals), key=lambda each: each.time):
+        if isinstance(record, EpisodeRecord) and not record.result.will_retry:
+            episode = record.label, record.result.index
+            if episode in found:
+                continue
+            if record.label not in ("", TRIED):
+                found.add(episode)
+        yield record
+
+
+def _digest(record: AnyRecord) -> bytes:
+    return hashlib.blake2b(codec.encode(record), digest_size=16).digest()
 
 
 def logs_of(logs: Path, shard: int) -> Path:

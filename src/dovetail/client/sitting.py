@@ -215,8 +215,7 @@ class Sitting(Closing):
                 self._run = self._begin()
             self._start()
         self._advance()
-        decision, end = self._sitter.decision, self._sitter.ended
-        seen = decision if decision is not None else end
+        seen = self._sitter.decision or self._sitter.ended
         assert seen is not None
         return seen.observation, self._info()
 
@@ -303,10 +302,10 @@ class Sitting(Closing):
                 f"seat {number} does not exist: with {len(others)} opponents the seats are 0 to "
                 f"{len(others)}"
             )
-        agents: list[int | str] = []
-        for place, other in enumerate([*others[:number], None, *others[number:]]):
-            agents.append(self._name if other is None else self._opponent(place, other))
-        return agents
+        return [
+            self._name if other is None else self._opponent(place, other)
+            for place, other in enumerate([*others[:number], None, *others[number:]])
+        ]
 
     def _opponent(self, place: int, other: Opponent | int | str) -> int | str:
         if isinstance(other, int):
@@ -479,8 +478,7 @@ class Sitting(Closing):
             fine = type(action) is int and action in legal
             what = ", ".join(map(str, legal[:10])) + (", ..." if len(legal) > 10 else "")
         else:
-            fine = self.action_space.contains(action)
-            what = "any action of the space"
+            fine, what = self.action_space.contains(action), "any action of the space"
         if not fine:
             self._sitter.refused += 1
             raise IllegalAction(f"action {action!r} is not legal; legal: {what}", self.seat)
@@ -488,36 +486,17 @@ class Sitting(Closing):
     def _info(self) -> dict[str, Any]:
         """Return ``info``: everything about the decision or the end that ``step`` does not return
         itself."""
-        info: dict[str, Any]
         decision, end = self._sitter.decision, self._sitter.ended
+        seen = decision or end
+        assert seen is not None
+        info: dict[str, Any] = {"over": decision is None, "seat": seen.seat.seat}
+        info["episode"] = seen.episode
         if decision is not None:
-            info = {
-                "over": False,
-                "seat": decision.seat.seat,
-                "episode": decision.episode,
-                "turn": decision.turn,
-                "legal": decision.legal,
-            }
-            extras = {
-                "text": decision.text,
-                "scene": decision.scene,
-                "afterstates": decision.afterstates,
-            }
-            return info | {key: extras[key] for key in self._sitter.wants}
-        assert end is not None
-        info = {
-            "over": True,
-            "seat": end.seat.seat,
-            "episode": end.episode,
-            "legal": None,
-            "reason": end.reason,
-            "blame": end.blame,
-            "outcome": end.outcome,
-            "return": end.total,
-            "decisions": end.decisions,
-        }
-        extras = {"text": end.text, "scene": end.scene, "afterstates": None}
-        return info | {key: extras[key] for key in self._sitter.wants}
+            info |= {"turn": decision.turn, "legal": decision.legal}
+        elif end is not None:
+            info |= {"legal": None, "reason": end.reason, "blame": end.blame}
+            info |= {"outcome": end.outcome, "return": end.total, "decisions": end.decisions}
+        return info | {key: getattr(seen, key, None) for key in self._sitter.wants}
 
     def _seated(self) -> Seated:
         assert self._sitter.seated is not None

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from dovetail.peer import registry
-from dovetail.peer.registry import one_line, registered, type_name
+from dovetail.peer.registry import one_line, registered
 from dovetail.peer.validation_messages import meant
 from dovetail.protocol.errors import DovetailError
 
@@ -79,22 +79,6 @@ def rules(name: str, configuration: Mapping[str, Any] | None = None) -> str:
         return str(kind.rules(given))
     except DovetailError:  # a missing package or a wrong option is reported elsewhere
         return ""
-
-
-def offered_name(name: str, kind: Kind = "agent") -> str:
-    """Return the public name of a class that a program serves as ``name``.
-
-    Args:
-        name: as for ``find``, from the local user.
-        kind: environment or agent.
-
-    Raises:
-        DovetailError: as for ``find``, if it names a module or file.
-    """
-    if ":" not in name:
-        return name
-    found = find(kind, name)
-    return type_name(found)
 
 
 def complete(found: type[Any], name: str) -> None:

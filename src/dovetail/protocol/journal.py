@@ -7,13 +7,11 @@ not count; a damaged one is skipped.
 
 from __future__ import annotations
 
-import hashlib
-import heapq
 import logging
 import mmap
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -288,49 +286,6 @@ def _version_1(path: Path) -> Iterator[Written | Damage]:
             number += 1
             yield Written(number, end, end + 4 + length, record)
             end += 4 + length
-
-
-def merge(journals: Sequence[Path], to: Path, *, dealt: bool = False) -> None:
-    """Merge the episodes and states of several journals by time, atomically.
-
-    Records that ``to`` already has are skipped, so a merge can be repeated.
-
-    Args:
-        journals: the journals to read.
-        to: the target, which may be one of them.
-        dealt: True if one experiment's episodes were dealt to several brokers.  An episode that a
-            lost broker recorded unreported was played again by another, so only one is kept.
-
-    Raises:
-        DovetailError: one of them cannot be read, or is not a journal.
-        OSError: the target cannot be written.
-    """
-    known = {_digest(record) for record in read(to)} if to in journals else set()
-
-    def new(journal: Path) -> Iterator[AnyRecord]:
-        for record in read(journal):
-            if journal == to or not known or _digest(record) not in known:
-                yield record
-
-    records: Iterator[AnyRecord] = heapq.merge(*map(new, journals), key=lambda each: each.time)
-    write(to, _once(records) if dealt else records)
-
-
-def _once(records: Iterable[AnyRecord]) -> Iterator[AnyRecord]:
-    """Yield the records without further results of the same episode."""
-    found: set[tuple[str, int]] = set()
-    for record in records:
-        if isinstance(record, EpisodeRecord) and not record.result.will_retry:
-            episode = record.label, record.result.index
-            if episode in found:
-                continue
-            if record.label not in ("", TRIED):
-                found.add(episode)
-        yield record
-
-
-def _digest(record: AnyRecord) -> bytes:
-    return hashlib.blake2b(codec.encode(record), digest_size=16).digest()
 
 
 def write(to: Path, records: Iterable[AnyRecord]) -> None:

@@ -6,7 +6,6 @@ Lengths are in squares; x grows to the right and y downwards from the upper left
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -198,30 +197,6 @@ def scene_of(value: Any) -> Scene:
         msgspec.ValidationError: it is not a scene.
     """
     return value if isinstance(value, Scene) else msgspec.convert(value, Scene)
-
-
-@lru_cache(4096)  # scenes of every turn name their squares
-def square_name(column: int, row: int) -> str:
-    """Return the name of a square, as on a chess board.
-
-    >>> square_name(0, 0), square_name(7, 9), square_name(26, 3)
-    ('a1', 'h10', 'aa4')
-    """
-    return f"{column_name(column)}{row + 1}"
-
-
-def column_name(column: int) -> str:
-    """Return the name of a column, as on a chess board.
-
-    >>> column_name(0), column_name(25), column_name(26)
-    ('a', 'z', 'aa')
-    """
-    letters = ""
-    column += 1
-    while column:
-        column, letter = divmod(column - 1, 26)
-        letters = chr(ord("a") + letter) + letters
-    return letters
 
 
 def choices_of(scene: Scene, legal: Sequence[Any] | None) -> list[Choice]:
