@@ -868,17 +868,12 @@ class _Clocked(msgspec.Struct):
 
 
 def _clock(given: Any) -> ClockPart:
-    """Validate the clock of a run, a dict or a ``ClockRule``, and return it."""
     table = structs.asdict(given) if isinstance(given, m.ClockRule) else given
     return options.read(_Clocked, {"clock": table}, "run").clock
 
 
 def _listed(method: str, name: str, value: Any) -> Any:
-    """Return an option with its arrays, ranges and iterators turned into lists.
-
-    Raises:
-        DovetailError: a value cannot be sent; one line names the option.
-    """
+    """Return an option with its arrays, ranges and iterators as lists; refuse what cannot be sent."""
     try:
         found = plain(value)
     except DovetailError as error:
@@ -888,7 +883,6 @@ def _listed(method: str, name: str, value: Any) -> Any:
 
 
 def _travels(method: str, name: str, value: Any) -> None:
-    """Raise an error for an option that cannot be sent."""
     try:
         codec.check_values(value)
         codec.encode(value)
@@ -897,11 +891,7 @@ def _travels(method: str, name: str, value: Any) -> None:
 
 
 def _numbers(agents: Sequence[int | str]) -> list[int | str]:
-    """Return agents for a message, with plain numbers in place of ``AgentHandle`` objects.
-
-    Raises:
-        DovetailError: ``agents`` is not a list.
-    """
+    """Return agents for a message, with plain numbers in place of ``AgentHandle`` objects."""
     if agents is None or isinstance(agents, int | str):
         raise DovetailError(f"run: agents must be a list, one for each seat, not {agents!r}")
     return [int(each) if isinstance(each, int) else each for each in agents]

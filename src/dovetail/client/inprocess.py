@@ -156,16 +156,11 @@ class InProcess:
 
 
 def _class(kind: plugins.Kind, given: Any) -> Any:
-    """Return the class that a name stands for; return anything else as it is."""
     return plugins.find(kind, given) if isinstance(given, str) else given
 
 
 def _listed(what: str, given: Sequence[Any]) -> Sequence[Any]:
-    """Return the items to offer as a list; refuse a single name.
-
-    Raises:
-        DovetailError: ``items`` is a name.
-    """
+    """Return the items to offer as a list; refuse a single name."""
     if isinstance(given, str):
         raise DovetailError(f"{what} is {given!r}; it is a list, as in [{given!r}]")
     return given

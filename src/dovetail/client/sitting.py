@@ -374,7 +374,6 @@ class Sitting(Closing):
         self._posted = self.experiment.post(m.ExperimentStart(0, self._run.number, abandon=True))
 
     def _leave(self) -> None:
-        """End the run."""
         run, self._run = self._run, None
         self._forget()
         if run is not None and run.done is None:
@@ -387,7 +386,6 @@ class Sitting(Closing):
             self._posted = None
 
     def _advance(self) -> None:
-        """Let the others act until this seat has a decision or the episode ends."""
         self._until(self._settled)
         assert self._run is not None
         for each in self._run.take():
@@ -450,7 +448,6 @@ class Sitting(Closing):
         return text if done is None or not done.message else done.message
 
     def _why(self) -> str:
-        """Return what interrupted the episode."""
         number = self._episode
         end = time.monotonic() + 1.0
         while time.monotonic() < end:
@@ -582,6 +579,5 @@ def _rival(given: Any, offered: dict[str, type[Agent] | Agent]) -> Opponent:
 
 
 def _seats(kind: type[Any], configuration: dict[str, Any] | None) -> int:
-    """Return a game's number of seats."""
     read = options.read(kind.Configuration, dict(configuration or {}), type_name(kind))
     return int(declared(kind(read)).seats)

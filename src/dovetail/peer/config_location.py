@@ -99,7 +99,6 @@ def _parsed(lines: list[str], number: int) -> dict[str, Any]:
 
 
 def _depth(table: Any, steps: tuple[Step, ...]) -> int:
-    """Return the number of steps of a path that exist."""
     for number, step in enumerate(steps):
         try:
             table = table[step]

@@ -38,7 +38,6 @@ def _mine(frame: traceback.FrameSummary) -> bool:
 
 
 def _ours() -> list[str]:
-    """Return the folders of Dovetail's imported packages."""
     packages = [
         module
         for name, module in list(sys.modules.items())

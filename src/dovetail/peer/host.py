@@ -72,7 +72,6 @@ class Host(ABC):
         """Handle a message of ``turns``."""
 
     def _other(self, message: m.Message, out: list[m.Message]) -> None:
-        """Handle any other message."""
         match message:
             case m.Welcome():
                 self._inbox.begin(message)
@@ -95,7 +94,6 @@ class Host(ABC):
         """Return one line about an exception of the user's code; an unexpected one is logged."""
 
     def _batch(self, group: Any, message: Any, where: str, out: list[m.Message]) -> None:
-        """Have a group answer a batch."""
         try:
             answer = group.steps(message)
         except FAILURES as error:

@@ -83,7 +83,6 @@ def _attribute(kind: type[Any]) -> str:
 
 
 def _struct(kind: type[Any]) -> type[msgspec.Struct]:
-    """Return the struct of an environment's or agent's options."""
     struct: type[msgspec.Struct] = getattr(kind, _attribute(kind))
     return struct
 

@@ -202,7 +202,6 @@ def _wrong(kind: type[Struct], steps: tuple[Step, ...], value: Any) -> bool:
 
 
 def _type(kind: Any, steps: tuple[Step, ...]) -> Any:
-    """Return the type annotation at a place."""
     for step in steps:
         for each in unfolded(kind):
             if isinstance(each, type) and issubclass(each, Struct):
@@ -222,7 +221,6 @@ def _type(kind: Any, steps: tuple[Step, ...]) -> Any:
 
 
 def _holds_tables(kind: type[Struct], steps: tuple[Step, ...]) -> bool:
-    """Return whether a list of tables is expected at a place."""
     return any(
         isinstance(part, type) and issubclass(part, Struct)
         for each in unfolded(_type(kind, steps))

@@ -229,7 +229,6 @@ def entries(path: Path) -> Iterator[Written | Damage]:
 
 
 def _inside(folder: Path) -> str:
-    """Return the hint for a folder named in place of a journal."""
     found = sorted(folder.glob("*.journal"))
     if not found:
         return "; name a file in it"

@@ -124,7 +124,6 @@ def outside(legal: list[int] | bytes, space: Space) -> int | None:
 
 
 def _ends(mask: bytes) -> tuple[int, int]:
-    """Return a mask's lowest and highest action."""
     last = len(mask.rstrip(b"\0")) - 1
     return nth(mask, 0), 8 * last + mask[last].bit_length() - 1
 

@@ -144,13 +144,11 @@ class Machine(Generic[State]):
 
 
 def _role(table: Table[State]) -> str:
-    """Return the name of a table's subject."""
     roles = (("session", SESSION), ("match", MATCH), ("seat", SEAT), ("run", RUN))
     return next((role for role, each in roles if table is each), "machine")
 
 
 def _event(table: Table[State], leads: Mapping[State, State]) -> str:
-    """Return the event of a column."""
     events = (event for row in table.values() for event in row)
     return next(event for event in events if column(table, event) == leads)
 

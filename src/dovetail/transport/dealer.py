@@ -171,7 +171,6 @@ class Dealer:
         self._lost(why)
 
     def _side(self) -> Wire:
-        """Return this side of a new connection."""
         if self._key is None:
             return Wire(b"DEALER", MAX_FRAME)
         from dovetail.transport.curve import Client
@@ -291,7 +290,6 @@ class Dealer:
                 return []
 
     def _open(self, now: float) -> None:
-        """Begin to connect."""
         self._wire = self._side()
         self._outbox.clear()
         self._connected = False

@@ -251,7 +251,6 @@ class Dealer:
         return frames
 
     def _look(self, monitor: zmq.Socket[bytes]) -> None:
-        """Record how handshakes ended."""
         while monitor.poll(0):
             happened = recv_monitor_message(monitor)
             event, value = happened["event"], happened["value"]

@@ -433,7 +433,6 @@ class Router:
             self.pause(connection.name, (owed - PATIENCE / 2) / ATTENTION)
 
     def _count(self, connection: Connection, size: int) -> None:
-        """Count the bytes of an incomplete frame."""
         self._incomplete += size - self._began.get(connection, 0)
         self._began[connection] = size
         if self._incomplete > INCOMPLETE:
@@ -663,7 +662,6 @@ class Router:
             self._watch(connection)
 
     def _warn(self, connection: Connection, text: str) -> None:
-        """Tell the log why a connection is closed."""
         known = connection.selector is self._selector
         lines = self._known if known else self._lines
         lines.warn(f"connection {connection.shown} closed: {text}")

@@ -119,7 +119,6 @@ class WebWire(Wire):
         return frames
 
     def _take(self, frame: Any, frames: list[bytes]) -> None:
-        """Take a WebSocket frame, which the library has already answered if it must."""
         if frame.opcode == _CLOSE:
             self.ended = True
         elif frame.opcode == _TEXT:

@@ -322,7 +322,6 @@ class Wire:
         self.out += command(b"READY", self.properties)
 
     def _check(self, flags: int, length: int) -> None:
-        """Refuse the header of a frame."""
         if flags > 7 or flags & (COMMAND | MORE) == COMMAND | MORE:
             raise WireError(f"a frame begins with the flags 0x{flags:02x}; expected 0 to 4 or 6")
         if flags & COMMAND:
@@ -367,11 +366,9 @@ class Wire:
         # Others, such as PONG, mean nothing to us.
 
     def _say(self, body: bytes) -> None:
-        """Send a command to a peer that is ready."""
         self.out += framed(body)
 
     def _shake(self, name: bytes, data: bytes) -> None:
-        """Take a command of the handshake."""
         if name != b"READY":
             raise WireError(f"the command {shown(name)} came before READY")
         self._meet(data)

@@ -92,7 +92,6 @@ class Group:
         return answer
 
     def _vector(self) -> VectorAgent | None:
-        """Return the agent if it takes columns."""
         if not isinstance(self.agent, VectorAgent):
             return None
         if not self._opened:
@@ -128,11 +127,7 @@ class Group:
         return rows
 
     def _decisions(self, rows: Rows, clock: m.Clock | None) -> list[Decision]:
-        """Return the rows as single decisions.
-
-        Raises:
-            ProtocolError: ``invalid``: an episode has not begun.
-        """
+        """Return the rows as single decisions."""
         found = []
         after = 0
         observations = rows.observations
@@ -286,11 +281,7 @@ class Group:
 
 
 def _unasked(generator: GeneratorType[Any, Any, Any]) -> Any:
-    """Return the action of a generator ``step`` that asks no ``Lookahead``.
-
-    Raises:
-        DovetailError: it does ask.
-    """
+    """Return the action of a generator ``step``; refuse one that asks ``Lookahead``."""
     try:
         generator.send(None)
     except StopIteration as end:

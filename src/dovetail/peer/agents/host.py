@@ -276,7 +276,6 @@ class AgentHost(Host):
         out.append(question)
 
     def _finish_batch(self, out: list[m.Message]) -> None:
-        """Answer the decisions collected for ``BatchAgent``."""
         waiting: dict[BatchAgent, list[tuple[_Play, Decision, int]]]
         waiting, self._waiting = self._waiting, {}
         for agent, batch in waiting.items():

@@ -243,7 +243,6 @@ class EnvironmentHost(Host):
         self._release(match, None if place is None else place.environment)
 
     def _release(self, match: int, environment: Environment | None) -> None:
-        """Clean up after a match or its group."""
         try:
             if environment is not None:
                 environment.cleanup()
