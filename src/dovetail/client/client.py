@@ -267,11 +267,11 @@ class RunHandle:
 
     def pause(self) -> None:
         """Start no new episodes for now."""
-        self._command(m.Pause(0, self.number))
+        self._experiment.request(m.Pause(0, self.number))
 
     def resume(self) -> None:
         """Resume after ``pause``."""
-        self._command(m.Pause(0, self.number, paused=False))
+        self._experiment.request(m.Pause(0, self.number, paused=False))
 
     def drain(self) -> None:
         """Finish the episodes in progress and start no more."""
@@ -288,11 +288,11 @@ class RunHandle:
 
         With ``abandon`` an episode in progress is truncated first.
         """
-        return self._turn(m.ExperimentStart(0, self.number, abandon))
+        return self.turn(self._experiment.request(m.ExperimentStart(0, self.number, abandon)))
 
     def step(self) -> m.WatchedTurn:
         """Stepwise: let the seats act once; return the next turn (``RL_step``)."""
-        return self._turn(m.ExperimentStep(0, self.number))
+        return self.turn(self._experiment.request(m.ExperimentStep(0, self.number)))
 
     def message(self, body: Any, *, timeout: float | None = TIMEOUT) -> Any:
         """Send a message to an environment of this run; return its answer."""
@@ -307,19 +307,13 @@ class RunHandle:
             return body
         return body_of("turn", body, m.WatchedTurn, strict=False)
 
-    def _turn(self, command: m.RunCommand) -> m.WatchedTurn:
-        return self.turn(self._experiment.request(command))
-
     def _end(self, command: m.Drain | m.Cancel) -> None:
         """Send a command that ends the run; ignore the error if the run is over by then."""
         try:
-            self._command(command)
+            self._experiment.request(command)
         except Refused as error:
             if error.code != "unknown" or self.done is None:
                 raise
-
-    def _command(self, command: m.RunCommand | m.Cancel) -> None:
-        self._experiment.request(command)
 
 
 class Experiment(Closing):
@@ -787,9 +781,10 @@ class Experiment(Closing):
                     for run in self._runs.values():
                         run.problems.append(line(message.message))
             case m.Episode() | m.Episodes() | m.Progress() | m.Done():
-                known = self._of(message.run, message)
-                if known is not None:
+                if (known := self._runs.get(message.run)) is not None:
                     self._heard(known, message)
+                elif any(isinstance(each, m.Run) for each in self._open.values()):
+                    self._early.setdefault(message.run, []).append(message)
             case m.WatchedTurn():
                 self._turns.append(message)
             case m.Welcome():
@@ -810,12 +805,6 @@ class Experiment(Closing):
             run._heard(message.results)
         else:
             run._heard([message])
-
-    def _of(self, number: int, message: m.Message) -> RunHandle | None:
-        run = self._runs.get(number)
-        if run is None and any(isinstance(each, m.Run) for each in self._open.values()):
-            self._early.setdefault(number, []).append(message)
-        return run
 
     def _greeted(self, welcome: m.Welcome) -> None:
         self._inbox.begin(welcome)

@@ -60,7 +60,9 @@ def serve_host(
         try:
             if (welcome := link.session.welcome) is not None:
                 if ready is None:
-                    _announce(greeting, address, welcome)
+                    offered = ", ".join(offer.name for offer in greeting.offers)
+                    text = f"{host.role} {offered} ready at {address} as {welcome.name}"
+                    print(line(text), file=sys.stderr, flush=True)
                 else:
                     ready(welcome)
             while not stop.is_set() and not link.departed:
@@ -75,13 +77,6 @@ def serve_host(
             if owner.here:  # and not a child that user code has forked
                 link.close()
                 host.handle([m.Bye()])
-
-
-def _announce(greeting: m.Hello, address: str, welcome: m.Welcome) -> None:
-    """Print what is on offer where and under which name, on standard error."""
-    offered = ", ".join(offer.name for offer in greeting.offers)
-    text = f"{greeting.role} {offered} ready at {address} as {welcome.name}"
-    print(line(text), file=sys.stderr, flush=True)
 
 
 @contextmanager

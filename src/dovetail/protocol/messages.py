@@ -297,12 +297,8 @@ def _check_spaces(name: str, given: Any) -> None:
         )
     for each in given:
         if not isinstance(each, Space):
-            raise ValueError(f"{name} has {each!r:.60} of {_full(each)}; use dovetail.spaces")
-
-
-def _full(value: Any) -> str:
-    kind = type(value)
-    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+            kind = f"{type(each).__module__}.{type(each).__name__}".removeprefix("builtins.")
+            raise ValueError(f"{name} has {each!r:.60} of {kind}; use dovetail.spaces")
 
 
 class Open(Message):

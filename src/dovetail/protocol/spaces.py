@@ -135,11 +135,6 @@ def _lengths(values: Any, what: str, least: int = 0) -> None:
             raise ValueError(f"{what} must have integers of at least {least}, not {each!r}")
 
 
-def _integer(value: Any, what: str, least: int) -> None:
-    if not _is_int(value) or value < least:
-        raise ValueError(f"{what} must be an integer of at least {least}, not {value!r}")
-
-
 class Discrete(_Space, frozen=True):
     """The integers ``start`` .. ``start + n - 1``."""
 
@@ -149,7 +144,8 @@ class Discrete(_Space, frozen=True):
     """The lowest integer."""
 
     def __post_init__(self) -> None:
-        _integer(self.n, "n of Discrete", 1)
+        if not _is_int(self.n) or self.n < 1:
+            raise ValueError(f"n of Discrete must be an integer of at least 1, not {self.n!r}")
         if not _is_int(self.start):
             raise ValueError(f"start of Discrete must be an integer, not {self.start!r}")
         if not -INTEGERS <= int(self.start) <= INTEGERS - int(self.n):

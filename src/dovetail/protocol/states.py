@@ -140,12 +140,9 @@ class Machine(Generic[State]):
             raise LocalStateError(self._refusal(_event(self._table, column))) from None
 
     def _refusal(self, event: str) -> str:
-        return f"cannot {event} a {_role(self._table)} that is {self.state}"
-
-
-def _role(table: Table[State]) -> str:
-    roles = (("session", SESSION), ("match", MATCH), ("seat", SEAT), ("run", RUN))
-    return next((role for role, each in roles if table is each), "machine")
+        roles = (("session", SESSION), ("match", MATCH), ("seat", SEAT), ("run", RUN))
+        role = next((role for role, each in roles if self._table is each), "machine")
+        return f"cannot {event} a {role} that is {self.state}"
 
 
 def _event(table: Table[State], leads: Mapping[State, State]) -> str:

@@ -361,7 +361,14 @@ class AgentHost(Host):
                     play, turn, seq = thought.play, thought.decision, thought.seq
                     self._think(play, turn, seq, thought.generator, answer, out)
             case m.AgentSteps():
-                self._steps(message, out)
+                group = self._groups.get((message.match, message.instance))
+                if group is None:
+                    text = f"instance {message.instance} has no seat in group {message.match}"
+                    self._fail(message.seq, "unknown", text, out)
+                elif (failure := self._failure(group.agent)) is not None:
+                    self._fail(message.seq, "crashed", failure, out)
+                else:
+                    self._batch(group, message, agent_name(group.agent), out)
             case m.Ends():
                 group = self._groups.get((message.match, message.instance))
                 if group is not None:
@@ -404,18 +411,6 @@ class AgentHost(Host):
             self._groups[where].seats[message.seat] = seat
         else:
             self._seats[key] = (agent, seat)
-
-    def _steps(self, message: m.AgentSteps, out: list[m.Message]) -> None:
-        group = self._groups.get((message.match, message.instance))
-        if group is None:
-            text = f"instance {message.instance} has no seat in group {message.match}"
-            self._fail(message.seq, "unknown", text, out)
-            return
-        failure = self._failure(group.agent)
-        if failure is not None:
-            self._fail(message.seq, "crashed", failure, out)
-            return
-        self._batch(group, message, agent_name(group.agent), out)
 
     def _request(
         self, message: m.Create | m.Save | m.Load | m.AgentMessage | m.Cleanup

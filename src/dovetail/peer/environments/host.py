@@ -182,7 +182,12 @@ class EnvironmentHost(Host):
             case m.EnvironmentStart():
                 self._start(message, out)
             case m.EnvironmentSteps():
-                self._steps(message, out)
+                group = self._groups.get(message.match)
+                if group is None:
+                    text = f"group {message.match} is not open"
+                    self._fail(message.seq, "unknown", text, out)
+                else:
+                    self._batch(group, message, "a batch", out)
             case m.Open():
                 self._inbox.answer(message.seq, self._make(message), out)
             case m.Close():
@@ -223,13 +228,6 @@ class EnvironmentHost(Host):
                 environment, spec.seats, spec.afterstates, spec.perfect_information
             )
         return spec
-
-    def _steps(self, message: m.EnvironmentSteps, out: list[m.Message]) -> None:
-        group = self._groups.get(message.match)
-        if group is None:
-            self._fail(message.seq, "unknown", f"group {message.match} is not open", out)
-            return
-        self._batch(group, message, "a batch", out)
 
     def _reset(self) -> None:
         """Close everything, since the session is over."""
