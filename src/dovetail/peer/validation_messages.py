@@ -86,21 +86,29 @@ def problem(
     what = text[: found.start()] if found else text
     steps = _named(_steps(found[1] if found else ""), table, kind)
     unknown, missing, expected = (each.search(what) for each in (_UNKNOWN, _MISSING, _EXPECTED))
+    whole = _type(kind, steps)
+    kinds = unfolded(whole)
+    structs = [each for each in kinds if _is_struct(each)]
+    fields = [field.encode_name for each in structs[:1] for field in msgspec.structs.fields(each)]
+    options = [
+        str(word) for each in kinds if get_origin(each) is Literal for word in get_args(each)
+    ]
     if unknown is not None:
-        fields = _fields(kind, steps) if steps else [*_fields(kind, steps), *more]
+        fields += [] if steps else more
         hint = meant(unknown[1], fields) or f"; there are {', '.join(fields)}"
         return Problem((*steps, unknown[1]), steps, f" has no key {unknown[1]!r}{hint}")
     if missing is not None:
         return Problem(steps, steps, f" needs {missing[1]!r}{_neighbour(steps, table, kind)}")
     value = _value(table, steps)
-    options = _options(kind, steps)
     if expected is not None:
-        kinds, condition, got = expected.groups()
-        names = kinds.split(" | ")
-        if names == ["array"] and isinstance(value, dict) and _holds_tables(kind, steps):
+        listed, condition, got = expected.groups()
+        names = listed.split(" | ")
+        inner = [get_args(each)[0] for each in kinds if get_origin(each) is list]
+        tables = any(_is_struct(part) for each in inner for part in unfolded(each))
+        if names == ["array"] and isinstance(value, dict) and tables:
             place = ".".join(str(each) for each in steps if isinstance(each, str))
             return Problem(steps, steps, f" must be a list of tables; write [[{place}]]")
-        if condition is not None and (form := _form(kind, steps)):
+        if condition is not None and (form := _form(whole)):
             return Problem(steps, steps, f" must be {form}, not {value!r}")
         if names == ["str"] and options:
             wanted = f"one of {', '.join(options)}"
@@ -115,11 +123,10 @@ def problem(
         known = value is not None or got == "null"
         shown = f", not {value!r}" if known else f", not {_WORDS.get(got, got)}"
         said = f" must be {wanted}{f' {condition}' if condition else ''}"
-        hint = _as_json(value, names, _fields(kind, steps)) if isinstance(value, str) else ""
+        hint = _as_json(value, names, fields) if isinstance(value, str) else ""
         return Problem(steps, steps, f"{said}{shown if len(shown) < 80 else ''}", hint)
     if what.startswith("Invalid enum") and options:
-        found_types = [get_origin(each) or each for each in unfolded(_type(kind, steps))]
-        others = [_NAMES[each] for each in found_types if each in _NAMES]
+        others = [_NAMES[each] for part in kinds if (each := get_origin(part) or part) in _NAMES]
         if others:
             said = " or ".join([*map(repr, options), *others])
         else:
@@ -204,7 +211,7 @@ def _wrong(kind: type[Struct], steps: tuple[Step, ...], value: Any) -> bool:
 def _type(kind: Any, steps: tuple[Step, ...]) -> Any:
     for step in steps:
         for each in unfolded(kind):
-            if isinstance(each, type) and issubclass(each, Struct):
+            if _is_struct(each):
                 found = {f.encode_name: f.type for f in msgspec.structs.fields(each)}
                 if step in found:
                     kind = found[str(step)]
@@ -220,39 +227,17 @@ def _type(kind: Any, steps: tuple[Step, ...]) -> Any:
     return kind
 
 
-def _holds_tables(kind: type[Struct], steps: tuple[Step, ...]) -> bool:
-    return any(
-        isinstance(part, type) and issubclass(part, Struct)
-        for each in unfolded(_type(kind, steps))
-        if get_origin(each) is list
-        for part in unfolded(get_args(each)[0])
-    )
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct)
 
 
-def _form(kind: type[Struct], steps: tuple[Step, ...]) -> str:
+def _form(kind: Any) -> str:
     """Return the form of a text, if its annotation has ``extra={"form": ...}``."""
-    found = _type(kind, steps)
-    for each in (found, *get_args(found)):  # of a union, an alternative may have it
+    for each in (kind, *get_args(kind)):  # of a union, an alternative may have it
         for meta in getattr(each, "__metadata__", ()):
             if isinstance(meta, Meta) and meta.extra and "form" in meta.extra:
                 return str(meta.extra["form"])
     return ""
-
-
-def _fields(kind: type[Struct], steps: tuple[Step, ...]) -> list[str]:
-    for each in unfolded(_type(kind, steps)):
-        if isinstance(each, type) and issubclass(each, Struct):
-            return [field.encode_name for field in msgspec.structs.fields(each)]
-    return []
-
-
-def _options(kind: type[Struct], steps: tuple[Step, ...]) -> list[str]:
-    return [
-        str(option)
-        for each in unfolded(_type(kind, steps))
-        if get_origin(each) is Literal
-        for option in get_args(each)
-    ]
 
 
 def _value(table: Any, steps: tuple[Step, ...]) -> Any:
