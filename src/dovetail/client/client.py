@@ -475,10 +475,7 @@ class Experiment(Closing):
             )
 
     def run(
-        self,
-        environment: str,
-        agents: Sequence[int | str],
-        **options: Unpack[RunOptions],
+        self, environment: str, agents: Sequence[int | str], **options: Unpack[RunOptions]
     ) -> RunHandle:
         """Play episodes; return a handle that yields their results.
 
@@ -830,11 +827,7 @@ class Experiment(Closing):
 
 
 def _explained(
-    error: Refused,
-    method: str,
-    asked: m.Run | m.ExperimentCreate,
-    kind: plugins.Kind,
-    name: str,
+    error: Refused, method: str, asked: m.Run | m.ExperimentCreate, kind: plugins.Kind, name: str
 ) -> Refused:
     """Explain a refusal in terms of the method that was called."""
     if error.code == "invalid":

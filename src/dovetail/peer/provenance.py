@@ -110,10 +110,7 @@ def mixed(made: Iterable[str], what: str = "rows") -> str:
 def _git(checkout: Path, *words: str) -> bytes:
     try:
         return subprocess.run(
-            ["git", "-C", str(checkout), *words],
-            capture_output=True,
-            check=True,
-            timeout=SECONDS,
+            ["git", "-C", str(checkout), *words], capture_output=True, check=True, timeout=SECONDS
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return b""

@@ -609,11 +609,7 @@ class Turn(Message):
             for view in views:
                 view.truncated = view.seat in cut
         return cls(
-            seats=views,
-            terminated=not truncated,
-            truncated=truncated,
-            outcome=outcome,
-            blame=blame,
+            seats=views, terminated=not truncated, truncated=truncated, outcome=outcome, blame=blame
         )
 
 

@@ -33,10 +33,7 @@ _SIGNATURE = b"\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f"
 _VERSION = 12
 """Bytes of a greeting up to the version.  A DEALER sends the rest once it has read the other
 side's: libzmq closes a connection that asks for the wrong mechanism before it has sent its own."""
-PEERS = {
-    b"ROUTER": (b"DEALER", b"REQ", b"ROUTER"),
-    b"DEALER": (b"ROUTER", b"REP", b"DEALER"),
-}
+PEERS = {b"ROUTER": (b"DEALER", b"REQ", b"ROUTER"), b"DEALER": (b"ROUTER", b"REP", b"DEALER")}
 """The socket types that may talk to each of ours."""
 
 
