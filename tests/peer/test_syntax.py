@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.peer.quoting import cell, command, file_name, origin, path
+from dovetail.peer.quoting import command
+from dovetail_experiments.quoting import cell, file_name, origin, path
 
 TOP = Path(__file__).resolve().parents[2]
 FOLDERS = (
@@ -134,7 +135,7 @@ def test_no_source_formats_a_name_into_another_syntax() -> None:
         place = each.relative_to(TOP).as_posix()
         for line, name, before in offences(each.read_text(encoding="utf-8")):
             if not any(p == place and before.endswith(end) for p, end in ALLOWED):
-                found.append(f"{place}:{line}: {name}: {before[-60:]!r}; use dovetail.peer.quoting")
+                found.append(f"{place}:{line}: {name}: {before[-60:]!r}; use a quoting module")
     assert found == []
 
 

@@ -15,6 +15,7 @@ from dovetail.cli.common import _Plain
 from dovetail.protocol import codec
 from dovetail.protocol import display_text as shown
 from dovetail.protocol import messages as m
+from dovetail_experiments.quoting import straight
 from dovetail_web import app, positions
 
 FORGED = "it broke\r\n2026-01-01 the broker\u2028stops\x1b[2J\x9b1A\u202e\x1b]0;title"
@@ -77,7 +78,7 @@ DOORS = {
     "line": shown.line,
     "plain": shown.plain,
     "coloured": shown.coloured,
-    "straight": shown.straight,
+    "straight": straight,
     "page": lambda text: json.loads(positions.encode(text)),
     "template": app._straight,
 }

@@ -26,10 +26,10 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from dovetail.peer import plugins
 from dovetail.protocol import messages as m
-from dovetail.protocol.display_text import straight
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail_bridges.connection_limits import WholeRequests, network
+from dovetail_experiments.quoting import straight
 from dovetail_experiments.reports.sheets import ended
 from dovetail_web import column_heads, forms, opponents, replays, rules, showcase
 from dovetail_web.browser import WAITING, Browser

@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 
-from dovetail.peer.quoting import command, file_name
+from dovetail.peer.quoting import command
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord, episodes, write
 from dovetail_bridges.connection_limits import network
@@ -28,6 +28,7 @@ from dovetail_experiments.arena.hosted import LOGS, log_of
 from dovetail_experiments.arena.standings import elo
 from dovetail_experiments.arena.store import LadderPlayer
 from dovetail_experiments.arena.submissions import FILES
+from dovetail_experiments.quoting import file_name
 from dovetail_web.arena_figures import games
 from dovetail_web.arena_site import LINES, ArenaSite, capital, date
 from dovetail_web.rate_limit import Attempts

@@ -12,13 +12,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from dovetail.peer.quoting import path
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import episodes
 from dovetail_experiments.arena.entrants import Presence
 from dovetail_experiments.arena.standings import StandingsRow, elo
 from dovetail_experiments.arena.store import LadderPlayer
 from dovetail_experiments.arena.units import FinishedUnit
+from dovetail_experiments.quoting import path
 from dovetail_experiments.reports.charts import rating
 from dovetail_web.arena_figures import (
     Scale,

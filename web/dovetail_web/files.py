@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from dovetail.peer.quoting import file_name
+from dovetail_experiments.quoting import file_name
 from dovetail_experiments.records import export
 
 Row = Mapping[str, Any]

@@ -10,9 +10,9 @@ from xml.etree import ElementTree as Xml
 import msgspec
 import numpy as np
 
-from dovetail.protocol.display_text import straight_bytes
 from dovetail.protocol.scenes import Choice, Mark, Scene, choices_of, scene_of
 from dovetail.protocol.tensors import nested
+from dovetail_experiments.quoting import straight_bytes
 from dovetail_experiments.reports.drawing import svg, written
 
 LONGEST_TEXT = 20_000

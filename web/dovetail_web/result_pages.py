@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dovetail.peer.quoting import path
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.quoting import path
 from dovetail_experiments.reports import charts, over_seeds, over_tasks
 from dovetail_experiments.reports.charts import Chart
 from dovetail_experiments.reports.over_seeds import VariantRow

@@ -10,9 +10,10 @@ from pathlib import Path
 import uvicorn
 
 from dovetail.peer.link import START
-from dovetail.peer.quoting import command, origin
+from dovetail.peer.quoting import command
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.connection_limits import guarded, room
+from dovetail_experiments.quoting import origin
 from dovetail_web.app import application
 from dovetail_web.guard import LOCAL
 from dovetail_web.hub import Hub

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dovetail.peer.quoting import path
+from dovetail_experiments.quoting import path
 
 IMPORT = re.compile(r"""^(?:import|export)\b[^"';]*?["']\./([\w.-]+)["']""", re.MULTILINE)
 LASTING = "public, max-age=31536000, immutable"

@@ -13,10 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from typing import Protocol as Interface
 
-from dovetail.peer.quoting import origin
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.lines import Lines
 from dovetail_bridges.gdl.kif import LARGEST
+from dovetail_experiments.quoting import origin
 
 log = logging.getLogger("dovetail.ggp")
 

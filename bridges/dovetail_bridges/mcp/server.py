@@ -20,10 +20,10 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dovetail._version import __version__
-from dovetail.peer.quoting import origin
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.connection_limits import WholeRequests, guarded, room
 from dovetail_bridges.table import CallRefused, OpenTable
+from dovetail_experiments.quoting import origin
 
 LONGEST = 50.0
 """Maximum seconds of a call; clients give up after 30 to 60."""

@@ -25,13 +25,13 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from dovetail._version import __version__
-from dovetail.peer.quoting import origin
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.connection_limits import WholeRequests, guarded, room
 from dovetail_bridges.openenv import wire
 from dovetail_bridges.openenv.session import Rules, Session
 from dovetail_bridges.openenv.wire import WireError
 from dovetail_bridges.table import CallRefused, OpenTable
+from dovetail_experiments.quoting import origin
 
 log = logging.getLogger("dovetail.openenv")
 NO_SESSION = "there are no sessions over HTTP here; open a WebSocket at /ws"

@@ -11,9 +11,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.seeds import keyed
 from dovetail_experiments.arena import schema as s
 from dovetail_experiments.files import secrets as sealing
+from dovetail_experiments.files.file import keyed
 from dovetail_experiments.records import database
 
 SECRETS = "secrets"

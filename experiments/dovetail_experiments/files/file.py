@@ -9,6 +9,7 @@ import copy
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,7 +25,7 @@ from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Crash, Mode, PlayRules
 from dovetail.protocol.outside import Few, LimitedNatural, LimitedPositive
-from dovetail.protocol.seeds import derive, keyed
+from dovetail.protocol.seeds import derive
 from dovetail_experiments.files.relative_paths import beside
 from dovetail_experiments.statistics.sprt import Sprt
 
@@ -739,3 +740,12 @@ def _override(table: Any, key: str, value: Any) -> None:
             else ""
         )
         raise Mistake(f"there is no such place in the file{there}", *path, last) from None
+
+
+def keyed(secret: str, seed: int) -> int:
+    """Return a master seed of 128 bits, derived from a seed and a secret.
+
+    >>> keyed("000102030405060708090a0b0c0d0e0f", 0)
+    207621355072544417118116023473277185414
+    """
+    return int.from_bytes(sha256(f"{secret}/{seed}".encode()).digest()[:16], "big")

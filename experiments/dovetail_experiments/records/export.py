@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from dovetail.peer.extras import needed
-from dovetail.peer.quoting import cell
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.quoting import cell
 from dovetail_experiments.records.records import CHUNK, Records, plain
 
 Row = Mapping[str, Any]

@@ -14,12 +14,12 @@ import msgspec
 
 from dovetail.peer import provenance
 from dovetail.peer.quoting import command
-from dovetail.protocol.display_text import straight
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.seats import player
 from dovetail_experiments.files import sweep
 from dovetail_experiments.files.file import ExperimentFile, Tournament
 from dovetail_experiments.files.sweep import Keys
+from dovetail_experiments.quoting import straight
 from dovetail_experiments.records.replay import replay
 from dovetail_experiments.reports import (
     charts,

@@ -24,7 +24,6 @@ from dovetail.peer.address import AGENTS
 from dovetail.peer.broker_watchdog import GIVE_UP
 from dovetail.peer.config_location import Step
 from dovetail.peer.presets import preset
-from dovetail.peer.quoting import file_name
 from dovetail.protocol import codec
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError, Refused
@@ -41,6 +40,7 @@ from dovetail_experiments.engines.hosts import (
 )
 from dovetail_experiments.files.checking import named, offered_name
 from dovetail_experiments.files.file import ExperimentFile, Mistake
+from dovetail_experiments.quoting import file_name
 from dovetail_experiments.stages.processes import Processes, ProgramEnd
 from dovetail_experiments.stages.shards import DealtRun, Shard, Shards
 

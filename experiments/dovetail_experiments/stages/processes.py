@@ -18,12 +18,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from dovetail.peer.quoting import file_name
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 from dovetail.transport.endpoint import PATH_MOST
 from dovetail.transport.process_owner import Owner
 from dovetail_experiments.child_processes import Guardian, end_group, ends_with_this
+from dovetail_experiments.quoting import file_name
 from dovetail_experiments.stages.scratch import Scratch
 
 log = logging.getLogger("dovetail")

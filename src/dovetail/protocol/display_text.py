@@ -9,8 +9,6 @@ _RESET = "\x1b[0m"
 TURNING = "[\u2028-\u202e\u2066-\u206f]"
 """Line ends that few programs show, and characters that turn the reading order of all that follows.
 Arabic and Hebrew need none of them."""
-_TURNING = re.compile(TURNING)
-_TURNING_BYTES = re.compile(rb"\xe2(?:\x80[\xa8-\xae]|\x81[\xa6-\xaf])")
 _LINE_ENDS = str.maketrans("\u2028\u2029", "  ")
 OBEYED = re.compile(
     rf"(?P<colours>{COLOURS})"
@@ -67,17 +65,3 @@ def coloured(text: str) -> str:
     """Return a text as ``plain`` does, but with its colours, which some games use."""
     kept = OBEYED.sub(lambda found: found["colours"] or "", text)
     return f"{kept}{_RESET}" if "\x1b" in kept and not kept.endswith(_RESET) else kept
-
-
-def straight(text: str) -> str:
-    """Return a text for a page, where nothing in it changes the order of what is around it.
-
-    >>> straight("won\u202e 3 to 1")
-    'won 3 to 1'
-    """
-    return _TURNING.sub("", text)
-
-
-def straight_bytes(text: bytes) -> bytes:
-    """Return UTF-8 as ``straight`` does a text."""
-    return _TURNING_BYTES.sub(b"", text)

@@ -32,15 +32,6 @@ def derived(masters: Iterable[int], kind: str, numbers: Iterable[int]) -> NDArra
     return _numbers([sha256(f"{master}/{kind}/{n}".encode()).digest() for master, n in pairs])
 
 
-def keyed(secret: str, seed: int) -> int:
-    """Return a master seed of 128 bits, derived from a seed and a secret.
-
-    >>> keyed("000102030405060708090a0b0c0d0e0f", 0)
-    207621355072544417118116023473277185414
-    """
-    return int.from_bytes(sha256(f"{secret}/{seed}".encode()).digest()[:16], "big")
-
-
 @dataclass(frozen=True, slots=True)
 class SeatSeeds:
     """The seeds of the seats in a run's episodes.

@@ -227,9 +227,9 @@ def _password(file: Path | None) -> str | None:
 
 def _web(host: str, port: int) -> Web | None:
     """Return the address for visitors' agents; None if visitors are on other machines."""
-    from dovetail.peer.quoting import origin
     from dovetail.transport import VARIABLE
     from dovetail.transport.endpoint import Web
+    from dovetail_experiments.quoting import origin
 
     if not loopback(f"tcp://{host}:{port}") or os.environ.get(VARIABLE) == "libzmq":
         return None
