@@ -308,7 +308,7 @@ def _records(
             tuple(role for role in ROLES if kind in get_args(codec.AT_PEER[role])),
             name,
         )
-    abstract = {"Message", "Sequenced", "Asking", "Part", "_Space"}
+    abstract = {"Message", "Sequenced", "SequencedRequest", "Asking", "Part", "_Space"}
     abstract |= {"RunCommand", "GameRules", "PlayRules", "RunRules"}
     return [each for each in records.values() if each.name not in abstract]
 

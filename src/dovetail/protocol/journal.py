@@ -19,21 +19,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from dovetail.protocol import codec
+from dovetail.protocol import codec, logfile
 from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.logfile import (
-    CHUNK,
-    MARK_2,
-    MAX_RECORD,
-    Damage,
-    Entry,
-    framing,
-    new_framing,
-    opened,
-    scan,
-    scan_2,
-)
+from dovetail.protocol.logfile import Damage, Entry
 from dovetail.protocol.messages import Episode, Mode
 
 log = logging.getLogger("dovetail")
@@ -222,7 +211,9 @@ def entries(path: Path) -> Iterator[Written | Damage]:
                 yield first
             yield from found
         else:
-            yield from _checked(scan_2(path, TITLE_2) if form == 2 else scan(path, TITLE))
+            yield from _checked(
+                logfile.scan_2(path, TITLE_2) if form == 2 else logfile.scan(path, TITLE)
+            )
     except OSError as error:
         hint = _inside(path) if path.is_dir() else ""
         raise DovetailError(f"cannot read the journal {path}: {error.strerror}{hint}") from None
@@ -241,13 +232,13 @@ def version(path: Path) -> int:
     Raises:
         OSError: it cannot be read.
     """
-    with opened(path) as file:
-        head = file.read(len(TITLE) + len(MARK_2))
+    with logfile.opened(path) as file:
+        head = file.read(len(TITLE) + len(logfile.MARK_2))
     if head.startswith(TITLE) or TITLE.startswith(head):
         return VERSION
-    if head.startswith(TITLE_2) or head.endswith(MARK_2):
+    if head.startswith(TITLE_2) or head.endswith(logfile.MARK_2):
         return 2
-    return 1 if framing(path, TITLE) is None else VERSION
+    return 1 if logfile.framing(path, TITLE) is None else VERSION
 
 
 def _checked(found: Iterator[Entry | Damage]) -> Iterator[Written | Damage]:
@@ -267,15 +258,16 @@ def _checked(found: Iterator[Entry | Damage]) -> Iterator[Written | Damage]:
 def _version_1(path: Path) -> Iterator[Written | Damage]:
     """Read records without checksums: four bytes of length (big-endian) and a map."""
     size, end, number = path.stat().st_size, 0, 0
-    with opened(path) as file:
+    with logfile.opened(path) as file:
         while end < size:
             file.seek(end)
             length = int.from_bytes(file.read(4), "big")
-            if end + 4 + length > size or length > MAX_RECORD:
+            if end + 4 + length > size or length > logfile.MAX_RECORD:
                 yield Damage(end, size, "a record that was cut short, or damaged", torn=True)
                 return
             try:
-                if length > CHUNK:  # much may be a hole, and is not read if it is not a record
+                # Much may be a hole, and is not read if it is not a record.
+                if length > logfile.CHUNK:
                     with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data:
                         _skipper.decode(memoryview(data)[end + 4 : end + 4 + length])
                 record = _decoder.decode(file.read(length))
@@ -294,7 +286,7 @@ def write(to: Path, records: Iterable[AnyRecord]) -> None:
         OSError: it cannot be written.
     """
     temporary = to.with_name(to.name + ".new")
-    framed = new_framing(TITLE)
+    framed = logfile.new_framing(TITLE)
     try:
         with open(temporary, "wb", opener=private) as file:
             if to.exists():

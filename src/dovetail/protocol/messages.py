@@ -86,6 +86,13 @@ class Asking(Message):
     """The request's number, repeated in the ``reply``."""
 
 
+class SequencedRequest(Sequenced):
+    """A message of the broker that asks for a ``reply``."""
+
+    id: int
+    """The request's number, repeated in the ``reply``."""
+
+
 class Part(Struct, omit_defaults=True, gc=False):
     """A map inside a message; it has no ``type``."""
 
@@ -367,12 +374,10 @@ class Close(Sequenced):
     """The match."""
 
 
-class EnvironmentLookahead(Sequenced, tag="lookahead"):
+class EnvironmentLookahead(SequencedRequest, tag="lookahead"):
     """Asks which positions would follow from actions, given what a seat can know; answered with
     ``reply``."""
 
-    id: int
-    """The request's number, repeated in the ``reply``."""
     episode: int
     """The episode."""
     seat: int
@@ -385,11 +390,9 @@ class EnvironmentLookahead(Sequenced, tag="lookahead"):
     """The seed of chance and hidden information; all lines share one sample."""
 
 
-class EnvironmentMessage(Sequenced, tag="message"):
+class EnvironmentMessage(SequencedRequest, tag="message"):
     """A message from an experiment to an environment; answered with ``reply``."""
 
-    id: int
-    """The request's number, repeated in the ``reply``."""
     match: int
     """The match that the environment was made for."""
     body: Any = None
@@ -616,11 +619,9 @@ class Turn(Message):
 # -- broker and agent --------------------------------------------------------------------------
 
 
-class Create(Sequenced):
+class Create(SequencedRequest):
     """Creates an agent instance of a type that the peer offers; answered with ``reply``."""
 
-    id: int
-    """The request's number, repeated in the ``reply``."""
     instance: int
     """The broker's number for the new instance."""
     agent: str
@@ -962,11 +963,9 @@ class Saved(Sequenced):
     """The state, in the agent's own format; the broker does not open it."""
 
 
-class Load(Sequenced):
+class Load(SequencedRequest):
     """Restores a state that an instance of this type saved."""
 
-    id: int
-    """The request's number, repeated in the ``reply``."""
     instance: int
     """The agent."""
     state: bytes = b""
@@ -977,11 +976,9 @@ class Load(Sequenced):
     """From an experiment: seconds after which the request fails; nil waits forever."""
 
 
-class AgentMessage(Sequenced, tag="message"):
+class AgentMessage(SequencedRequest, tag="message"):
     """A message from an experiment to an agent instance; answered with ``reply``."""
 
-    id: int
-    """The request's number, repeated in the ``reply``."""
     instance: int
     """The agent."""
     body: Any = None
@@ -995,11 +992,9 @@ class Leave(Sequenced):
     """The match."""
 
 
-class Cleanup(Sequenced):
+class Cleanup(SequencedRequest):
     """Asks a program to release an instance; answered with ``reply``."""
 
-    id: int
-    """The request's number, repeated in the ``reply``."""
     instance: int
     """The agent."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0

@@ -10,18 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.spaces import (
-    Box,
-    Dict,
-    Discrete,
-    MultiBinary,
-    MultiDiscrete,
-    Sequence,
-    Space,
-    Text,
-    Tuple,
-)
 
 T = TypeVar("T")
 MOST = 1 << 20
@@ -31,7 +21,7 @@ SPREAD = 99
 _CHARACTERS = string.ascii_letters + string.digits
 
 
-def sample(space: Space, rng: random.Random) -> Any:
+def sample(space: spaces.Space, rng: random.Random) -> Any:
     """Return a random member of ``space``.
 
     Finite sets and bounded intervals are drawn uniformly.  As in Gymnasium a real number
@@ -50,57 +40,57 @@ def sample(space: Space, rng: random.Random) -> Any:
     return _draw(space, rng)
 
 
-def _size(space: Space) -> int:
+def _size(space: spaces.Space) -> int:
     """Return how many elements a member that is drawn has at most, or any number over ``MOST``."""
     size = 1
     match space:
-        case Box() | MultiBinary():
+        case spaces.Box() | spaces.MultiBinary():
             for length in space.shape:
                 size *= max(length, 1)
                 if size > MOST:
                     break
-        case MultiDiscrete():
+        case spaces.MultiDiscrete():
             size = len(space.nvec)
-        case Text():
+        case spaces.Text():
             size += _longest(space)
-        case Tuple():
+        case spaces.Tuple():
             size += sum(map(_size, space.spaces))
-        case Dict():
+        case spaces.Dict():
             size += sum(map(_size, space.spaces.values()))
-        case Sequence():
+        case spaces.Sequence():
             size += _longest(space) * _size(space.element)
     return size
 
 
-def _longest(space: Text | Sequence) -> int:
+def _longest(space: spaces.Text | spaces.Sequence) -> int:
     return min(space.max_length, space.min_length + SPREAD)
 
 
-def _draw(space: Space, rng: random.Random) -> Any:
+def _draw(space: spaces.Space, rng: random.Random) -> Any:
     match space:
-        case Discrete():
+        case spaces.Discrete():
             return space.start + rng.randrange(space.n)
-        case Box():
+        case spaces.Box():
             return _box(space, rng)
-        case MultiDiscrete():
+        case spaces.MultiDiscrete():
             return np.array([rng.randrange(n) for n in space.nvec], np.int64)
-        case MultiBinary():
+        case spaces.MultiBinary():
             size = math.prod(space.shape)
             return np.array([rng.getrandbits(1) for _ in range(size)], np.int8).reshape(space.shape)
-        case Text():
+        case spaces.Text():
             characters = _CHARACTERS if space.charset is None else space.charset
             length = rng.randint(space.min_length, _longest(space)) if characters else 0
             return "".join(rng.choice(characters) for _ in range(length))
-        case Tuple():
+        case spaces.Tuple():
             return [_draw(part, rng) for part in space.spaces]
-        case Dict():
+        case spaces.Dict():
             return {key: _draw(part, rng) for key, part in space.spaces.items()}
-        case Sequence():
+        case spaces.Sequence():
             length = rng.randint(space.min_length, _longest(space))
             return [_draw(space.element, rng) for _ in range(length)]
 
 
-def _box(space: Box, rng: random.Random) -> Any:
+def _box(space: spaces.Box, rng: random.Random) -> Any:
     dtype = np.dtype(space.dtype)
     low, high = (
         np.broadcast_to(np.asarray(each, object), space.shape).reshape(-1).tolist()
