@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from dovetail.peer.quoting import path
+from dovetail_experiments.quoting import path
 from dovetail_web.chairs import Chair
 from dovetail_web.games import Game
 from dovetail_web.hub import Hub

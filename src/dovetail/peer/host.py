@@ -25,7 +25,7 @@ class Host(ABC):
     decide twice, or an environment step twice.
     """
 
-    role: ClassVar[m.Role]
+    role: m.Role
     turns: ClassVar[frozenset[type[m.Message]]]
     """The messages for ``_turn``; all others are for ``_other``."""
 

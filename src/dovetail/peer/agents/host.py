@@ -79,7 +79,7 @@ class AgentHost(Host):
         name: the public name of ``single``; by default the agent's own.
     """
 
-    role = "agent"
+    role: m.Role = "agent"
     turns = frozenset((m.AgentStart, m.AgentStep))
 
     def __init__(

@@ -62,7 +62,7 @@ class _Open:
 class EnvironmentHost(Host):
     """The environments of a program."""
 
-    role = "environment"
+    role: m.Role = "environment"
     turns = frozenset((m.EnvironmentStep,))
 
     def __init__(self, types: Sequence[type[Environment]]) -> None:
