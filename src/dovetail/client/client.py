@@ -855,7 +855,7 @@ def _clock(given: Any) -> ClockPart:
 
 
 def _listed(method: str, name: str, value: Any) -> Any:
-    """Return an option with its arrays, ranges and iterators as lists; refuse what cannot be sent."""
+    """Return an option with arrays, ranges and iterators as lists; refuse what cannot be sent."""
     try:
         found = plain(value)
     except DovetailError as error:
