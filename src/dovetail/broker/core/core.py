@@ -153,8 +153,6 @@ class Core(BrokerPart):
         }
         """The parts that act on an event, given its fields, or on something overdue, by type."""
 
-    # -- input -----------------------------------------------------------------------------------
-
     def receive(self, address: Address, message: m.Message, now: float, size: int = 0) -> None:
         """Handle a message from a connection; ``size`` is its length in bytes, if that is known."""
         peer = self._connections.get(address)
@@ -261,8 +259,6 @@ class Core(BrokerPart):
         self._dispatch(now)
         self._sessions.close(SHUTDOWN)
 
-    # -- errors ----------------------------------------------------------------------------------
-
     def _on_error(self, peer: Peer, error: m.Error, now: float) -> None:
         if error.id is not None:
             self._requests.failed(peer, error.id, error.code, error.message)
@@ -293,8 +289,6 @@ class Core(BrokerPart):
         else:
             peer.complain(error.code, str(error))
 
-    # -- output ----------------------------------------------------------------------------------
-
     def take(self) -> tuple[list[AnyRecord], Said]:
         """Return the records to write and the messages to send."""
         records, messages = self.take_shared()
@@ -306,8 +300,6 @@ class Core(BrokerPart):
         records, broker.records = broker.records, []
         messages, out.messages = out.messages, []
         return records, messages
-
-    # -- snapshots -------------------------------------------------------------------------------
 
     def snapshot(self) -> list[dict[str, Any]]:
         """Return the whole state except the stored agent states."""
@@ -336,8 +328,6 @@ class Core(BrokerPart):
         self._episodes.restarted(now)
         self.runs.stacked.restarted(now)
         self._dispatch(now)
-
-    # -- for the shell ---------------------------------------------------------------------------
 
     def deadline(self) -> float:
         """Return the latest time at which ``tick`` must be called."""

@@ -81,8 +81,7 @@ class Local:
 def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
     """Return a turn as the broker would decode it; None if it must be encoded to find out.  A
     shortcut for turns whose observations are numbers, lists of numbers, ASCII text or arrays, with
-    or without arrays of afterstates, ASCII text and scenes beside them: encoding and decoding take
-    long."""
+    or without arrays of afterstates, ASCII text and scenes beside them: encoding takes long."""
     said: Any = turn  # what rules return is not always what the types say
     seats: Any = said.seats
     if (

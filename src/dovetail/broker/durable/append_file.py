@@ -75,8 +75,7 @@ class AppendFile:
             self._forcing.start()
 
     def append(self, *parts: bytes) -> None:
-        """Append data, given in parts.  Raises OSError: the write failed, and no part counts as
-        written."""
+        """Append data, given in parts.  Raises OSError: no part was written."""
         begun = self._end
         try:
             self._put(*parts)
@@ -121,8 +120,7 @@ class AppendFile:
             self._closed.wait(BATCH / 2)
 
     def begin(self, data: bytes) -> None:
-        """Write at offset 0, and sync only that to the device.  Raises OSError: the disk
-        refuses."""
+        """Write at offset 0, and sync only that to the device.  Raises OSError."""
         forced = os.open(self.path, os.O_WRONLY | getattr(os, "O_DSYNC", 0))
         try:
             written = 0

@@ -191,8 +191,7 @@ def _linked(path: Path, name: str) -> Path:
 
 
 def _set_aside(path: Path, end: int) -> None:
-    """Save the bytes after a position to ``.torn``, before they are truncated.  Zeros at the end
-    are not saved."""
+    """Save the bytes after a position to ``.torn`` before truncation, but no zeros at the end."""
     with opened(path) as file:
         size = file.seek(0, 2)
         if end >= size:

@@ -51,8 +51,7 @@ class ObjectCodec:
         self._fixed_names = {id(each): name for name, each in fixed.items()}
 
     def encode(self, root: Any) -> bytes:
-        """Encode an object and everything reachable from it.  Raises TypeError: an object's class
-        is not listed."""
+        """Encode an object and all that it reaches.  Raises TypeError: a class is not listed."""
         nodes: list[Any] = []
         numbers: dict[int, int] = {}
         reached: list[Any] = []

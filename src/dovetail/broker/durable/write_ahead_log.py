@@ -90,8 +90,7 @@ class Absent:
 
 
 def fresh(settings: Settings, secret: bytes, journal: Journal | None) -> Core:
-    """Return a core with nothing in progress; the journal supplies the stored states, and the
-    numbers already used."""
+    """Return a core with nothing in progress, but the states and numbers in the journal."""
     core = Core(settings, secret)
     core.broker.journalled = journal is not None
     if journal is not None:
@@ -222,8 +221,8 @@ class Live:
 
     def begin(self, core: Core, secret: bytes, now: float) -> None:
         """Start the log afresh with a snapshot of a core whose output has been taken.  Raises
-        DovetailError: another broker uses the file; OSError: it cannot be written; the previous
-        file is intact."""
+        DovetailError: the file is in use; OSError: it cannot be written, and the last one is
+        intact."""
         names = {name: local for local, name in self._addresses.values()}
         state = snapshot.write(core, names)
         records, journal = self._journal.number, self._journal.identity
@@ -256,8 +255,7 @@ class Live:
             last.replace(self._spare)
 
     def flush(self) -> None:
-        """Log the input since the last call.  Raises OSError: the disk refuses; the next call tries
-        again."""
+        """Log the input since the last call.  Raises OSError: the next call tries again."""
         assert self._file is not None
         number = self._number + 1
         if _is_long(self.events):
@@ -306,8 +304,7 @@ def _is_long(events: list[Event]) -> bool:
 
 def _in_parts(events: list[Event]) -> list[bytes]:
     """Return encoded events in parts, in which long frames are parts of their own, uncopied.
-    msgspec copies whatever it encodes, so the heads of what contains a long frame are written
-    here."""
+    msgspec copies whatever it encodes, so heads around a long frame are written here."""
     parts: list[bytes] = []
     some = bytearray(codec.array_head(len(events)))
     for event in events:
@@ -327,8 +324,7 @@ def _in_parts(events: list[Event]) -> list[bytes]:
 def live(journal: Journal, *, durable: bool) -> Live | None:
     """Return the write-ahead log beside a journal; None if the broker is not ``durable``.  A broker
     that is not removes the log of an earlier one: a later broker that restored it would mistake
-    this one's records for those that the old state had decided.  Raises OSError: the file cannot be
-    removed."""
+    this one's records for those that the old state had decided.  Raises OSError."""
     if durable:
         return Live(journal)
     _spare(place(journal.path)).unlink(missing_ok=True)

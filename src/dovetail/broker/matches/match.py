@@ -160,8 +160,7 @@ class Match:
     def begin(
         self, episode: int, index: int, rules: m.RunRules, interest: Interest, now: float
     ) -> Play:
-        """Seat the agents of an episode and ask for the first turn, with the text and the scene
-        that a watcher wants."""
+        """Seat an episode's agents, and ask for the first turn as its watchers want it."""
         run, pace = self.run, interest.pace
         seed, seated = run.schedule.seed(index), run.assignments(index)
         modes, draws = run.modes(), run.draws()

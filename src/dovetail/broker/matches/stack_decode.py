@@ -126,9 +126,8 @@ def _acting(given: m.Turns, go: Column, number: int) -> tuple[Column, Column]:
 
 
 def actions(given: m.Actions, rows: Column, seats: Column) -> dict[int, m.Fault]:
-    """Replace the columns of an answer, to the decisions of some slots and seats, by checked ones;
-    return the faults by row.  Raises ProtocolError (``invalid``): the rows are not those of the
-    decisions."""
+    """Replace the columns of an answer to some decisions by checked ones; return the faults by row.
+    Raises ProtocolError (``invalid``): the rows are not those of the decisions."""
     count = len(rows)
     slots = columns.read("slots", given.slots, np.int32, -1)
     if not columns.same(slots, rows):

@@ -28,8 +28,7 @@ _DIGEST = re.compile(DIGEST + "[0-9a-f]{64}")
 
 
 def read(path: Path) -> Access:
-    """Read an access file.  Raises DovetailError: it cannot be read or is invalid; the error is one
-    line with the place."""
+    """Read an access file.  Raises DovetailError, a line with the place of the fault."""
     try:
         table = outside.table(path)
     except OSError as error:
@@ -77,8 +76,7 @@ def broker_key(path: Path, access: Access) -> Path:
 
 
 class AccessFile:
-    """An access file in use by a broker.  Raises DovetailError: the file or the broker's key cannot
-    be read."""
+    """An access file in use by a broker.  Raises DovetailError: a file is unreadable."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -88,8 +88,7 @@ UNANSWERED = 4_096
 MATCHES = 4_096
 """Maximum open matches of an experiment's runs."""
 RUNS = 1_024
-"""Maximum runs of an experiment in progress: those that wait for an agent are looked at whenever it
-is free."""
+"""Maximum runs of an experiment in progress: those that wait are looked at for any free agent."""
 RUN_SEATS = 1_024
 """Maximum agents of a run: the work of each episode grows with its seats."""
 OPEN_SEATS = 65_536
@@ -223,8 +222,7 @@ def values(message: m.Message, size: int, most: int) -> float:
 
 
 def unread(size: int, most: int) -> float:
-    """Return the units for an unreadable frame of ``size`` bytes, of which decoding looks at up to
-    ``most``."""
+    """Return the units for an unreadable frame, of which decoding reads ``most`` bytes at most."""
     return UNREADABLE + min(size, most) // UNIT_ELEMENTS + size // UNIT_BYTES
 
 

@@ -97,8 +97,7 @@ class Outbox:
 
     def arrived(self, seen: int) -> None:
         """Drop every frame up to a number that the peer has confirmed.  One that ``release`` kept
-        behind later ones goes with these: a peer can say what it has seen too often to look at
-        all."""
+        behind later ones goes with these: a peer may confirm too often to look at all."""
         for seq in [*takewhile(seen.__ge__, self._kept)]:
             message = self._kept.pop(seq)
             if isinstance(message, m.Reply | m.Saved | m.Error) and message.id is not None:

@@ -24,13 +24,8 @@ BEFORE_ANY = -(1 << 63) - 1
 AT_WORK = 10
 """The factor by which a peer at work on a request may be silent longer than others."""
 TURNS = (
-    m.Open
-    | m.EnvironmentStart
-    | m.EnvironmentStep
-    | m.EnvironmentSteps
-    | m.AgentStart
-    | m.AgentStep
-    | m.AgentSteps
+    *(m.Open, m.EnvironmentStart, m.EnvironmentStep, m.EnvironmentSteps),
+    *(m.AgentStart, m.AgentStep, m.AgentSteps),
 )
 """Requests bounded by clocks: a peer may be silent while their answer is pending."""
 

@@ -130,8 +130,7 @@ class BrokerState(BrokerPart):
         self.journalled = False
         """True if there is a journal."""
         self.recorded: dict[str, int] = {}
-        """Bytes of the journal by ``Peer.owner``, a session only while it lasts; ``ALL`` is the
-        total."""
+        """Bytes of the journal by ``Peer.owner``, ``ALL`` in all; a session only while it lasts."""
         self.counters = {"turns": 0, "episodes": 0, "ignored": 0, "refused": 0}
         self.stopping = False
         self.entrant: Callable[[str], str | None] = lambda token: None
@@ -174,8 +173,7 @@ class BrokerState(BrokerPart):
         self.record(peer, StateRecord(name, agent, state, key=peer.key, shared=shared), len(state))
 
     def record(self, peer: Peer, record: AnyRecord, size: int) -> None:
-        """Queue an episode or state for the journal; ``size`` is that of the state, or of the
-        actions and the run."""
+        """Queue a record for the journal; ``size`` is that of the state, or of actions and run."""
         self.records.append(record)
         if self.journalled:
             for owner in (peer.owner, ALL):

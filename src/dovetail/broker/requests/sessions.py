@@ -32,8 +32,6 @@ class Sessions:
     _recovery: AgentRecovery
     _secret: bytes
 
-    # -- hello -----------------------------------------------------------------------------------
-
     def greet(self, address: Address, hello: m.Hello, now: float, size: int) -> None:
         """Handle a ``hello`` of ``size`` bytes from a connection."""
         known = self._broker.connections.get(address)
@@ -185,8 +183,6 @@ class Sessions:
         told = peer.heartbeat, patience, settings.limits
         peer.outbox.tell(m.Welcome(peer.session, peer.name, resumed, m.VERSION, *told))
 
-    # -- limits ----------------------------------------------------------------------------------
-
     def affords(self, peer: Peer, message: m.Message, units: float, now: float) -> bool:
         """Charge a peer for a message; return whether to handle it."""
         if peer.outbox.reliable:
@@ -206,8 +202,6 @@ class Sessions:
             else:
                 peer.outbox.tell(m.Error("limit", text, id=number))
         return verdict == "take"
-
-    # -- heartbeats ------------------------------------------------------------------------------
 
     def on_ping(self, peer: Peer, message: m.Ping, now: float) -> None:
         peer.outbox.tell(m.Pong(message.number))
@@ -236,11 +230,8 @@ class Sessions:
                 peer.ping += 1
                 peer.outbox.tell(m.Ping(peer.ping, peer.outbox.settled))
 
-    # -- keys ------------------------------------------------------------------------------------
-
     def allow(self, access: Access | None, now: float) -> None:
-        """Apply a changed access file, if any, and disconnect every peer whose key or access token
-        no longer admits it."""
+        """Apply a changed access file, if any; disconnect every peer that is no longer admitted."""
         if access is not None:
             self._broker.settings = replace(self._broker.settings, access=access)
         access = self._broker.settings.access
@@ -257,8 +248,6 @@ class Sessions:
             else:
                 peer.allowance = allowance or peer.allowance
 
-    # -- restart ---------------------------------------------------------------------------------
-
     def restarted(self, now: float) -> None:
         """Wait for every peer to come back, except those in the process that died.  They have
         longer than usual, since they notice only after a few silent heartbeats."""
@@ -271,8 +260,6 @@ class Sessions:
         for peer in self._broker.sessions.values():
             peer.lost = now + max(0.0, settings.peer_timeout - settings.grace)
         self.allow(None, now)
-
-    # -- the end of a session --------------------------------------------------------------------
 
     def lost(self, address: Address, now: float) -> None:
         peer = self._broker.connections.pop(address, None)

@@ -204,9 +204,8 @@ class Runs(BrokerPart):
         blame: int | None = None,
         code: str = "unavailable",
     ) -> None:
-        """End a run with its episodes and matches, and tell its experiment. ``ending`` returns the
-        ending of an episode in progress, None cancels them; ``blame`` is the index of the agent at
-        fault."""
+        """End a run with its matches, and tell its experiment.  ``ending`` returns the ending of an
+        episode in progress, None cancels them; ``blame`` is the index of the agent at fault."""
         run.machine.on(EVENTS[reason])
         cancelled = Ending("cancelled", message=message)
         for play in sorted(run.playing.values(), key=lambda each: each.match.number):
@@ -254,8 +253,7 @@ class Runs(BrokerPart):
 
     def replace_environment(self, match: Match, what: str, now: float) -> None:
         """Continue a run without a match's environment.  The episode in progress moves to another
-        peer if one offers the environment.  Otherwise it ends, and a new match replaces this one if
-        possible."""
+        peer, if any offers it; else it ends, and a new match replaces this one if possible."""
         run = match.run
         if match in run.playing and self._move(match, now):
             return

@@ -53,8 +53,7 @@ def suits(asked: m.Run, agents: list[Instance]) -> bool:
 
 
 def groups(asked: m.Run, agents: list[Instance], peers: list[Peer], most: int) -> list[int]:
-    """Return the number of slots of each group of a run, ``most`` together; empty if it is not
-    batched."""
+    """Return the slots of each group of a run, ``most`` together; empty if it is not batched."""
     if not peers or not suits(asked, agents):
         return []
     slots = min([most, *(agent.offer.capacity for agent in agents if agent.offer.capacity)])

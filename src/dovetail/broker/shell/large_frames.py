@@ -23,8 +23,7 @@ BURST = 0.02
 BYTE = 1e-9
 """Seconds to read or send a byte of a large read."""
 RECENT = 1.0
-"""Seconds for which a connection counts as a sender of large reads after one, and a run as playing
-after a turn."""
+"""Seconds for which a connection is large after a large read, and a run plays after a turn."""
 LOOK = 0.1
 """Seconds between two checks for others who are playing."""
 
@@ -45,8 +44,7 @@ class LargeFrames:
     def wait(
         self, connection: Address, size: int, seconds: float, runs: Iterable[RunState]
     ) -> float:
-        """Count a large read, for which all others waited some seconds; return for how many not to
-        read from its sender."""
+        """Count a large read, for which others waited; return the seconds to leave its sender."""
         now = time.monotonic()
         self._came[connection] = now
         earned = SHARE * (now - self._counted)

@@ -41,9 +41,8 @@ WAIT = 0.5
 
 
 class Server:
-    """A broker for peers at an address, in this process, or both.  ``bind`` is the address, or a
-    router that is already listening.  Raises DovetailError: the address cannot be bound, or a file
-    cannot be written."""
+    """A broker for peers at an address, in this process, or both.  ``bind`` is the address or a
+    listening router.  Raises DovetailError: it cannot be bound, or a file cannot be written."""
 
     def __init__(
         self,
@@ -89,8 +88,6 @@ class Server:
         except OSError as error:
             raise DovetailError(f"cannot write {live and live.path}: {error.strerror}") from None
 
-    # -- local peers -----------------------------------------------------------------------------
-
     def attach(self, host: Host, name: str = "") -> Local:
         local = Local(host)
         hello = m.Hello(m.VERSION, host.role, name, host.offers(), self.settings.token)
@@ -107,8 +104,6 @@ class Server:
         if self._live is not None and access is not None:
             self._live.events.append((now, None, access))
         self.core.allow(access, now)
-
-    # -- the loop --------------------------------------------------------------------------------
 
     def pump(self, timeout: float) -> None:
         """Handle pending input and output, waiting up to ``timeout`` seconds for some."""
@@ -329,8 +324,6 @@ class Server:
     def _behind(self, connection: Address) -> bool:
         """Return whether a watcher reads too slowly."""
         return self._router is not None and self._router.waiting(connection) > BEHIND
-
-    # -- shutdown --------------------------------------------------------------------------------
 
     def stop(self) -> None:
         """Start no new episodes."""

@@ -33,8 +33,7 @@ class Watching(BrokerPart):
         self._interests: dict[int, Interest] = {}  # a cache of interests, by run
 
     def watch(self, peer: Peer, asked: m.Watch) -> bool:
-        """Start or stop sending a peer the turns of a run, or of all runs; return whether it starts
-        to see further turns."""
+        """Start or stop showing a peer a run, or all; return whether it begins to see turns."""
         watching = peer.watching
         before = watching.get(asked.run)
         if before is not None and not before.on:
@@ -132,8 +131,7 @@ class Watching(BrokerPart):
         self, run: RunState, message: m.Progress | m.Done | m.Episode, *, seen: bool = True
     ) -> None:
         """Send a message that may be lost to a run's watchers, the paced ones if ``seen``, except
-        its own experiment.  It hides the environment's seed, which other episodes of the round may
-        share."""
+        its own experiment.  The seed, which other episodes may share, is hidden."""
         interest = self.wishes(run)
         if not interest.all and not (seen and interest.asked):
             return
