@@ -116,6 +116,18 @@ def test_ladders_and_agents(arena: tuple[TestClient, ArenaStore, dict[str, str]]
         assert client.get(path).status_code == 404
 
 
+def test_a_paused_agent_leads_to_its_faults(
+    arena: tuple[TestClient, ArenaStore, dict[str, str]],
+) -> None:
+    client, store, tokens = arena
+    store.mark(f"alice/{NAME}", "paused", "too slow")
+    states = r'<a href="([^"]+)" title="Its games and faults">.*paused'
+    (link,) = re.findall(states, client.get("/arena").text)
+    assert "This agent is paused" in client.get(link).text
+    assert sign_in(client, tokens["alice"]) == 200
+    assert "This agent is paused: too slow" in client.get(link).text
+
+
 def test_tables_are_saved_as_csv(arena: tuple[TestClient, ArenaStore, dict[str, str]]) -> None:
     client, store, tokens = arena
     number = next(iter(store.players()))

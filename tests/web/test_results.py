@@ -96,6 +96,8 @@ def test_the_tables_have_the_figures_of_the_report(browser: TestClient, results:
     assert "one <b>" not in text
     links = re.findall(r'(?:href|src)="(/results/0/1/[^"]+)"', text)
     assert len(links) > 6
+    assert "won-drawn-lost</th>" in text
+    assert "W-D-L" not in text
     for link in links:
         assert browser.get(link).status_code == 200, link
     charts = shown(text)
