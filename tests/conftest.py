@@ -1,7 +1,6 @@
 """Give each test the marker of its group, and keep the fast ones to their word.
 
-A file names its group by ``pytestmark``; the others are in the ``GROUP`` of the conftest.py of
-their folder, or of the nearest one above it that has one.
+A file names its group by ``pytestmark``; the others are in that of their folder.
 """
 
 from __future__ import annotations
@@ -31,7 +30,19 @@ GROUPS = {
 }
 """Marker and meaning.  `long` and `slow` are apart: they mark single tests, which `make test`
 leaves to `make test-long` and `make test-slow`."""
-GROUP = "processes"
+FOLDERS = {
+    "agent_servers": "learners",
+    "broker": "fast",
+    "env_servers": "learners",
+    "experiments": "learners",
+    "fuzz": "fast",
+    "peer": "fast",
+    "playthroughs": "learners",
+    "protocol": "fast",
+    "studies": "learners",
+    "testing": "fast",
+}
+"""The groups of the files that name none; in other folders they are ``processes``."""
 _fast = False
 provenance.here()  # asks git once, before fast tests may start no program
 
@@ -56,17 +67,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test with its group."""
     for item in items:
         if not any(mark.name in GROUPS for mark in item.iter_markers()):
-            item.add_marker(getattr(pytest.mark, group_of(item.path.parent, item.config)))
+            item.add_marker(getattr(pytest.mark, group_of(item.path)))
         if item.get_closest_marker("learners") and not item.get_closest_marker("xdist_group"):
             # so that one worker alone compiles what a file needs
             item.add_marker(pytest.mark.xdist_group(item.path.relative_to(TESTS).as_posix()))
 
 
-def group_of(folder: Path, config: pytest.Config) -> str:
-    """Return the group of the files of a folder that name none."""
-    plugin = config.pluginmanager.get_plugin(str(folder / "conftest.py"))
-    group: str | None = getattr(plugin, "GROUP", None)
-    return group or group_of(folder.parent, config)
+def group_of(file: Path) -> str:
+    """Return the group of a file that names none."""
+    return FOLDERS.get(file.relative_to(TESTS).parts[0], "processes")
 
 
 @pytest.hookimpl(wrapper=True)

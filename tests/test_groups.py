@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,26 +29,16 @@ def test_a_test_has_the_marker_of_one_group(conftest: Any, request: pytest.Fixtu
         assert len(names & set(conftest.GROUPS)) == 1, item.nodeid
 
 
-def test_a_file_that_names_no_group_is_in_that_of_the_nearest_folder(conftest: Any) -> None:
-    named = {
-        "": "processes",
-        "broker": "fast",
-        "experiments": "learners",
-        "experiments/arena": None,
+def test_a_file_that_names_no_group_is_in_that_of_its_folder(conftest: Any) -> None:
+    expected = {
+        "broker/a.py": "fast",
+        "experiments/arena/a.py": "learners",
+        "web/a.py": "processes",
+        "a.py": "processes",
     }
-    plugins = {
-        str(TESTS / folder / "conftest.py"): SimpleNamespace(GROUP=group) if group else object()
-        for folder, group in named.items()
-    }
-    config: Any = SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin=plugins.get))
-    found = {each: conftest.group_of(TESTS / each, config) for each in (*named, "web/new")}
-    assert found == {
-        "": "processes",
-        "broker": "fast",
-        "experiments": "learners",
-        "experiments/arena": "learners",
-        "web/new": "processes",
-    }
+    assert {each: conftest.group_of(TESTS / each) for each in expected} == expected
+    folders = {each.name for each in TESTS.iterdir() if each.is_dir()}
+    assert set(conftest.FOLDERS) <= folders
 
 
 def test_every_file_can_be_imported_without_extras() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 from tests.agent_servers import feature_network_reference as reference
-from tests.env_servers.moves_of_2048 import after_moves
+from tests.env_servers.cases import after_moves
 
 from dovetail import DovetailError, InProcess
 from dovetail.peer.agents.random_agent import Random

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.agent_servers.memory import remembering
-from tests.env_servers.moves_of_2048 import after_moves
+from tests.env_servers.cases import after_moves
 from typer.testing import CliRunner
 
 from dovetail import DovetailError, InProcess

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from tests.broker.mishaps import Faults
-from tests.broker.simulator import Simulator
+from tests.broker.simulator import Faults, Simulator
 
 from dovetail import Agent, Environment, InProcess, Spec, Turn, View
 from dovetail.broker.runs import stacked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import signal
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 from dovetail import DovetailError, Experiment, InProcess
+from dovetail.cli import standard_streams
+from dovetail.cli.standard_streams import BoundedLines
 from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol.journal import EpisodeRecord, read
 from dovetail_games.connect_four import ConnectFour
@@ -382,3 +385,17 @@ def test_list_of_a_broker(terminals: Any, dovetail: Any) -> None:
     assert "Who says it wins." in answer.out
     assert "agent chance (at mine)" in answer.out
     assert "runs: none" in answer.out
+
+
+def test_a_line_without_end_is_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standard_streams, "MAX_LINE", 8)
+    text = "1234567\nuci\n" + "x" * 1000 + "\n12345678\nquit\nend"
+    assert list(BoundedLines(io.StringIO(text))) == [
+        "1234567\n",
+        "uci\n",
+        "\n",
+        "\n",
+        "quit\n",
+        "end",
+    ]
+    assert list(BoundedLines(io.StringIO("y" * 100))) == ["\n"]

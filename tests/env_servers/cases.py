@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dovetail_games.game_2048 import Board2048
+from dovetail_games.game_2048.rules import Rows
+
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("connect_four", {}),
     ("connect_four", {"rows": 4, "columns": 5, "connect": 3}),
@@ -35,3 +38,11 @@ CASES += [
 
 def named(case: tuple[str, dict[str, Any]]) -> str:
     return f"{case[0]}-{'-'.join(str(each) for each in case[1].values())}"
+
+
+def after_moves(rows: Rows) -> list[tuple[Rows, int]]:
+    """Return the board after each move, before a tile appears, and the reward."""
+    board = Board2048(tiles=0)
+    board.go(rows)
+    changed = board.after()
+    return [changed.get(move, (rows, 0)) for move in range(4)]

@@ -1,9 +1,10 @@
-"""Every environment: ours pass the checks that `dovetail.testing` offers to
-everybody."""
+"""Every environment: ours pass the checks that `dovetail.testing` offers to everybody, and have a
+page of rules, from which somebody who knows nothing of a game can play."""
 
 from __future__ import annotations
 
 import random
+from importlib.metadata import entry_points
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.env_servers.cases import CASES, named
 
 from dovetail.peer import options, plugins
 from dovetail.peer.environments.environment import Environment
+from dovetail.peer.presets import preset
 from dovetail.testing import check_environment
 from dovetail.testing.environments import CHECKS, play
 
@@ -45,3 +47,40 @@ def test_games_for_several_are_scored_and_some_are_zero_sum(
         assert (turn.outcome is not None) or not turn.terminated or spec.seats == 1
         if case[0] in ZERO_SUM:
             assert sum(total) == pytest.approx(0)
+
+
+NAMES = [
+    each.name
+    for each in entry_points(group="dovetail.environments")
+    if each.value.startswith("dovetail_games.")
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_game_has_rules(name: str) -> None:
+    rules = plugins.rules(name)
+    title, _, text = rules.partition("\n\n")
+    assert title.startswith("# ")
+    assert title.endswith(": the rules")
+    assert len(text) > 300
+    kind: Any = plugins.find("environment", name)
+    assert preset(kind, {}, name).rules() == rules
+
+
+def test_a_description_is_its_own_rules() -> None:
+    assert "(role " in plugins.rules("gdl", {"game": "nim"})
+    assert plugins.rules("gdl", {"game": "no such"}) == ""
+
+
+class Bare(Environment):
+    """Has no page."""
+
+    def init(self) -> Any: ...
+    def start(self, seed: int) -> Any: ...
+    def step(self, actions: Any) -> Any: ...
+
+
+def test_other_games_have_none_and_nothing_is_imported_for_a_name() -> None:
+    assert Bare.rules() == ""
+    assert plugins.rules("os:system") == ""
+    assert plugins.rules("no_such_game") == ""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.env_servers.moves_of_2048 import after_moves
+from tests.env_servers.cases import after_moves
 
 from dovetail import DovetailError
 from dovetail.peer import options

@@ -16,8 +16,6 @@ from tests.forking import Forked, Forker
 from dovetail_experiments.reports import plot
 from dovetail_experiments.stages import processes
 
-GROUP = "learners"
-
 SMALL = """
 name = "small"
 seed = 5

@@ -1,15 +1,18 @@
-"""Complaints about frames name the message and what was expected, in the contract's words."""
+"""Complaints about frames and errors name the message and what was expected, in the contract's
+words."""
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
 
+from dovetail.client.client import RunFailed
 from dovetail.conform.malformed import malformed
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.errors import DovetailError, IllegalAction, ProtocolError, Refused
 
 RUN = {"type": "run", "id": 1, "environment": "e", "agents": ["x"]}
 
@@ -90,3 +93,18 @@ def test_no_complaint_speaks_of_the_library() -> None:
         said = str(error)
         assert not any(word in said for word in ("object", "Expected", "`int`", "$", "msgspec"))
         assert error.code != "invalid" or not error.kind or f"`{error.kind}`" in said
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Refused("crashed", "save failed"),
+        RunFailed("unavailable", "no such agent"),
+        ProtocolError("malformed", "no", "turn", {"match": 3}),
+        IllegalAction("not there", 1),
+    ],
+)
+def test_an_error_of_a_worker_process_arrives_whole(error: DovetailError) -> None:
+    """One that cannot be read ends the pool of workers, and its text is lost."""
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))

@@ -1,11 +1,14 @@
-"""The constructors of turns say what the fields would."""
+"""The constructors of turns say what the fields would; the seats of agents that change seats."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from dovetail.broker.matches.run import Schedule
+from dovetail.protocol import messages as m
 from dovetail.protocol.messages import Turn, View
 
 
@@ -46,3 +49,15 @@ def test_every_seat_has_a_reward() -> None:
         Turn.end(["a", "b"], [1.0])
     with pytest.raises(ValueError, match="winners names seat 2; the seats are 0 to 1"):
         Turn.end([None, None], [0.0, 0.0], winners=[2])
+
+
+@pytest.mark.rule("S7.9")
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_agents_move_on_by_a_seat_each_episode(count: int) -> None:
+    schedule = Schedule(m.Run(1, "game", list(range(count)), episodes=9, rotate=True))
+    seatings = [schedule.seating(index) for index in range(7)]
+    for index, seating in enumerate(seatings):
+        assert [seating.index(agent) for agent in range(count)] == [
+            (agent + index) % count for agent in range(count)
+        ]
+    assert np.array_equal(schedule.players(list(range(7))), seatings)

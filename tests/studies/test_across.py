@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.studies.again import assert_states_give, trained
+from tests.studies.test_learned import assert_states_give, trained
 
 from dovetail_studies import working
 from dovetail_studies.rows import Result, Unit, study

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.studies.again import assert_states_give, trained
+from tests.studies.test_learned import assert_states_give, trained
 
 from dovetail.client.inprocess import InProcess
 from dovetail_agents.games.connect_four.ntuple import NTupleConnectFour

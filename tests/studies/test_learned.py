@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import resource
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from dovetail_games.connect_four import ConnectFour
 from dovetail_studies import archive, learned, working
 from dovetail_studies.archive import Member
 from dovetail_studies.learned import States, using
-from dovetail_studies.rows import study
+from dovetail_studies.rows import Done, Row, Unit, study
 
 
 def study_network(rows: int) -> UnitNetwork:
@@ -135,3 +135,21 @@ def test_a_kept_state_that_its_player_refuses_is_named(tmp_path: Path) -> None:
         with using(States(tmp_path / "out", (tmp_path,))), pytest.raises(DovetailError) as caught:
             learned.train(experiment, {"td-1": player}, pytest.fail)
     assert str(caught.value).startswith(f"{tmp_path / 'td-1.state'}: ")
+
+
+def trained(row: Row, units: Sequence[Unit], folder: Path) -> Done:
+    """Do pieces of work, and keep the states of their learners in a folder."""
+    assert row.work
+    with using(States(folder)):
+        return [(unit, row.work(unit)) for unit in units]
+
+
+def assert_states_give(row: Row, done: Done, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Assert that the states in the folder give the same results, but for what only training
+    tells."""
+    assert row.work
+    monkeypatch.setattr(States, "write", None)  # nothing is trained
+    with using(States(folder, (folder,))):
+        for unit, result in done:
+            again = row.work(unit)
+            assert {name: result[name] for name in again} == again

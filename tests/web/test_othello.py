@@ -16,7 +16,7 @@ from tests.experiments.test_drawing import OTHELLO
 
 from .conftest import Served
 from .playing import WAYS, begin, play_on, replayed, whole
-from .test_one_screen import SIZES, stands
+from .test_board import SIZES, stands
 
 SAME = ("width", "height", "pieces", "palette", "lines")
 """Of a scene and what is kept of it for the golden pictures."""

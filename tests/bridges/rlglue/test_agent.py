@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.bridges.rlglue.legacy import AGENT, Program, adt, text
-from tests.bridges.rlglue.nim import Nim
+from tests.bridges.rlglue.legacy import AGENT, Nim, Program, adt, text
 
 from dovetail import Agent, InProcess
 from dovetail.client.client import Experiment

@@ -13,6 +13,7 @@ from tests.bridges.rlglue.legacy import (
     AGENT,
     ENVIRONMENT,
     Experiment,
+    Nim,
     Program,
     adt,
     chain,
@@ -21,7 +22,6 @@ from tests.bridges.rlglue.legacy import (
     read,
     text,
 )
-from tests.bridges.rlglue.nim import Nim
 
 from dovetail import Agent
 from dovetail.broker.shell.serve import serve as serve_broker

@@ -1,3 +1,0 @@
-"""The group of the tests in this folder."""
-
-GROUP = "fast"
