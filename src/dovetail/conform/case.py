@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
-
-from dovetail.protocol.messages import Role
 
 if TYPE_CHECKING:
     from dovetail.conform.program import Program
@@ -44,28 +43,23 @@ class Case(Struct, frozen=True):
     """True if it is only for programs that offer to play in groups."""
 
 
-class Cases:
-    """The cases of a role, in the order in which they were written."""
+_DOCUMENTED = re.compile(r"(S\d+\.\d+(?: S\d+\.\d+)*)((?:, [^:,]+)*): (.+)")
 
-    def __init__(self, role: Role) -> None:
-        self.role = role
-        self.all: list[Case] = []
 
-    def case(
-        self,
-        rules: str,
-        name: str = "",
-        *,
-        greet: bool = True,
-        level: Level = 1,
-        groups: bool = False,
-    ) -> Callable[[Play], Play]:
-        """Add a function as a case: its name is the case's, its docstring the rule."""
+def cases(of: object) -> list[Case]:
+    """Return the cases of an object, inherited ones first: methods whose docstring is a rule.
 
-        def add(play: Play, name: str = name) -> Play:
-            name = name or getattr(play, "__name__", "").replace("_", "-")
-            rule = " ".join((play.__doc__ or "").split())
-            self.all.append(Case(name, rules, rule, play, greet, level, groups))
-            return play
-
-        return add
+    It begins with the numbers of the rules, followed by `before the welcome`, `groups` and `level
+    2` where they apply, and a colon.
+    """
+    found: list[Case] = []
+    for kind in reversed(type(of).__mro__):
+        for name, each in vars(kind).items():
+            words = " ".join((getattr(each, "func", each).__doc__ or "").split())
+            if not name.startswith("_") and (rule := _DOCUMENTED.fullmatch(words)):
+                flags = rule[2].split(", ")
+                play, name = getattr(of, name), name.replace("_", "-")
+                level: Level = 2 if "level 2" in flags else 1
+                greet, groups = "before the welcome" not in flags, "groups" in flags
+                found.append(Case(name, rule[1], rule[3], play, greet, level, groups))
+    return found

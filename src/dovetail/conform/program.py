@@ -90,7 +90,7 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def holds(found: Any, wanted: Fields) -> None:
+def holds(found: Any, **wanted: Any) -> None:
     """Check fields of a map, which may have others."""
     got = {key: found.get(key) for key in wanted} if isinstance(found, dict) else found
     if not same(got, wanted):

@@ -10,12 +10,18 @@ from typing import Any
 import zmq
 from msgspec import Struct
 
-from dovetail.conform import agent, environment, experiment
-from dovetail.conform.case import Case, Failed, Level
+from dovetail.conform.agent import AgentCases
+from dovetail.conform.case import Case, Failed, Level, cases
+from dovetail.conform.environment import EnvironmentCases
+from dovetail.conform.experiment import ExperimentCases
 from dovetail.conform.program import Program, transcript
 from dovetail.protocol.messages import Role
 
-CASES = {each.role: each.all for each in (agent.CASES, environment.CASES, experiment.CASES)}
+CASES: dict[Role, list[Case]] = {
+    "agent": cases(AgentCases()),
+    "environment": cases(EnvironmentCases()),
+    "experiment": cases(ExperimentCases()),
+}
 LAST = 8
 """Frames that a report shows for a failed case."""
 
