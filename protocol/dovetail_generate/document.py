@@ -2,183 +2,108 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, get_args
 
-import msgspec
-
 from dovetail.conform.reading import reading
-from dovetail.protocol import codec, messages, scenes, spaces, states
-from dovetail_generate import examples
-from dovetail_generate.examples import tag
-from dovetail_generate.model import ROLES, declarations, default_of
+from dovetail.protocol import codec, messages, spaces, states
+from dovetail_generate import examples, model
 
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-# -- the types, from their source -----------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class FieldRow:
-    """A field of a message as the document describes it."""
-
-    name: str
-    type: str
-    default: str | None
-    """As it is written on the wire; None if the field is required."""
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class Description:
-    """A message or part as the document describes it."""
-
-    summary: str
-    fields: list[FieldRow]
-
-
 _WORDS = {
-    "int": "integer",
-    "str": "text",
-    "bool": "boolean",
-    "float": "number",
-    "bytes": "binary",
-    "Any": "any",
-    "Payload": "any",
-    "Legal": "array of integer, binary or nil",
-    "Natural": "integer ≥ 0",
-    "Positive": "integer ≥ 1",
-    "GroupSize": "integer from 0 to 65,536",
-    "Count": "integer ≥ 1",
-    "Seconds": "number ≥ 0",
-    "Shape": "array of integer ≥ 0",
-    "Bound": "number or nested arrays of number",
-    "Space": "[space](SPEC.md#spaces)",
+    "payload": "any",
+    "legal": "array of integer, binary or nil",
+    "bound": "number or nested arrays of number",
+    "space": "[space](SPEC.md#spaces)",
 }
-_SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+"""Kinds of scalars that have other words than their name."""
 
 
-def _words(node: ast.expr) -> str:
-    """Return the words for an annotation."""
-    match node:
-        case ast.Constant(value=None):
+def _words(kind: model.Type) -> str:
+    """Return the words for a type."""
+    match kind:
+        case model.Scalar(name, None, None):
+            return _WORDS.get(name, name)
+        case model.Scalar(name, low, None, exclusive):
+            return f"{name} {'>' if exclusive else '≥'} {low}"
+        case model.Scalar(name, None, high):
+            return f"{name} ≤ {high:,}"
+        case model.Scalar("integer", 0, high):
+            return f"integer from 0 to {high:,}"
+        case model.Scalar(name, low, high):
+            return f"{name} ≥ {low} and ≤ {high}"
+        case model.Optional(item):
+            return f"{_words(item)} or nil"
+        case model.OneOf(items):
+            return " or ".join(map(_words, items))
+        case model.Array(item):
+            return f"array of {_words(item)}"
+        case model.TupleOf(items):
+            return f"[{', '.join(map(_words, items))}]"
+        case model.Map(value):
+            return f"map of {_words(value)}"
+        case model.Reference(name):
+            for enumeration in model.contract().enumerations:
+                if enumeration.name == name:
+                    return " \\| ".join(f"`{word}`" for word, _ in enumeration.members)
+            record = model.contract().record(name)
+            if record.module == "scenes":  # described beside it
+                return name
+            return f"[{f'`{record.tag}`' if record.tag else name}](#{_anchor(record)})"
+
+
+def _on_wire(field: model.Field) -> str:
+    """Return a field's default as it is written on the wire."""
+    match field.default:
+        case None:
             return "nil"
-        case ast.Name(id=name):
-            if name in _WORDS:
-                return _WORDS[name]
-            kind = getattr(messages, name, None)
-            if kind is None:
-                return name  # of a scene, described beside it
-            if isinstance(kind, type) and issubclass(kind, messages.Message):
-                return f"[`{tag(kind)}`](#{_anchor(kind)})"
-            if isinstance(kind, type):
-                return f"[{name}](#{_anchor(kind)})"
-            return " \\| ".join(f"`{each}`" for each in get_args(kind))
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return f"{_words(left)} or {_words(right)}"
-        case ast.Subscript(value=ast.Name(id="list"), slice=inner):
-            return f"array of {_words(inner)}"
-        case ast.Subscript(value=ast.Name(id="tuple"), slice=ast.Tuple(elts=inner)):
-            return f"[{', '.join(_words(each) for each in inner)}]"
-        case ast.Subscript(value=ast.Name(id="dict"), slice=ast.Tuple(elts=[_, inner])):
-            return f"map of {_words(inner)}"
-        case ast.Subscript(value=ast.Name(id="Literal"), slice=ast.Tuple(elts=inner)):
-            return " \\| ".join(f"`{ast.literal_eval(each)}`" for each in inner)
-        case ast.Subscript(
-            value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[kind, ast.Call(keywords=bounds)])
-        ):
-            limits = [f"{_SIGNS[str(b.arg)]} {ast.literal_eval(b.value)}" for b in bounds]
-            return f"{_words(kind)} {' and '.join(limits)}"
-    raise NotImplementedError(ast.unparse(node))
+        case {} if isinstance(field.type, model.Reference):
+            return "all defaults"
+        case b"":
+            return "empty"
+        case float(default):
+            return "∞" if default > 1e300 else "-∞" if default < -1e300 else f"{default:g}"
+    return json.dumps(field.default)
 
 
-def _on_wire(default: Any) -> str:
-    if isinstance(default, msgspec.Raw) or default is None:
-        return "nil"
-    if isinstance(default, msgspec.Struct):
-        return "all defaults"
-    if default == b"":
-        return "empty"
-    if isinstance(default, float):
-        return "∞" if default > 1e300 else "-∞" if default < -1e300 else f"{default:g}"
-    return f"{json.dumps(default)}"
+def _anchor(record: model.RecordType) -> str:
+    return re.sub(r"[`(),]", "", _heading(record).lower().replace(" ", "-"))
 
 
-def describe(module: types.ModuleType) -> dict[str, Description]:
-    """Return the structs of a module by name.
-
-    Raises:
-        ValueError: a field has no docstring.
-    """
-
-    def default(info: msgspec.structs.FieldInfo) -> str | None:
-        return None if info.required else _on_wire(default_of(info))
-
-    return {
-        name: Description(
-            summary,
-            [
-                FieldRow(each.info.name, _words(each.annotation), default(each.info), each.meaning)
-                for each in fields
-            ],
-        )
-        for name, (_, summary, fields) in declarations(module).items()
-    }
-
-
-# -- SPEC.md --------------------------------------------------------------------------------------
-
-
-def _anchor(kind: type) -> str:
-    return re.sub(r"[`(),]", "", _heading(kind).lower().replace(" ", "-"))
-
-
-def _ways(kind: type) -> tuple[list[str], list[str]]:
-    """Return the roles that send a message type to the broker, and those that receive it."""
-    up = [role for role in ROLES if kind in get_args(codec.AT_BROKER[role])]
-    down = [role for role in ROLES if kind in get_args(codec.AT_PEER[role])]
-    return up, down
-
-
-def _heading(kind: type) -> str:
-    if not issubclass(kind, messages.Message):
-        return kind.__name__
-    name = f"`{tag(kind)}`"
-    same = {
-        each for _, _, kinds in examples.directions() for each in kinds if tag(each) == tag(kind)
-    }
-    if len(same) == 1:
+def _heading(record: model.RecordType) -> str:
+    if record.tag is None:
+        return record.name
+    name = f"`{record.tag}`"
+    if len([each for each in model.contract().records if each.tag == record.tag]) == 1:
         return name
-    up, down = _ways(kind)
-    if up and not down:
-        return f"{name} from an {up[0]}"
-    return f"{name} to an {down[0]}"
+    if record.to_broker and not record.to_peer:
+        return f"{name} from an {record.to_broker[0]}"
+    return f"{name} to an {record.to_peer[0]}"
 
 
-def _who(kind: type) -> str:
-    up, down = _ways(kind)
+def _who(record: model.RecordType) -> str:
+    def listed(roles: tuple[str, ...]) -> str:
+        return "any peer" if len(roles) == len(model.ROLES) else " or ".join(roles)
 
-    def listed(roles: list[str]) -> str:
-        return "any peer" if len(roles) == len(ROLES) else " or ".join(roles)
-
-    ways = [f"{listed(up)} → broker"] if up else []
-    numbered = ", numbered" if kind in get_args(messages.Numbered) else ""
-    ways += [f"broker → {listed(down)}{numbered}"] if down else []
-    return "; ".join(ways)
+    ways = [f"{listed(record.to_broker)} → broker"] if record.to_broker else []
+    numbered = getattr(messages, record.name) in get_args(messages.Numbered)
+    down = f"broker → {listed(record.to_peer)}{', numbered' * numbered}"
+    return "; ".join(ways + [down] * bool(record.to_peer))
 
 
 _NAMES = {"id", "match", "episode", "seat", "run", "instance"}
 """Numbers that name what a message is about, which is said once for all."""
 
 
-def _fields(fields: list[FieldRow], known: Mapping[FieldRow, str] | None = None) -> Iterator[str]:
-    """Yield the table of some fields; those that are ``known`` from another table are named
+def _fields(
+    fields: Iterable[model.Field], known: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[str]:
+    """Yield the table of some fields; those whose row is ``known`` from another table are named
     only."""
     fields = [field for field in fields if field.name != "seq"]  # said once, as "numbered"
     if not fields:
@@ -186,50 +111,41 @@ def _fields(fields: list[FieldRow], known: Mapping[FieldRow, str] | None = None)
         return
     yield "| field | type | meaning |"
     yield "|---|---|---|"
-    names = [field for field in fields if field.name in _NAMES and field.default is None]
+    names = [field for field in fields if field.name in _NAMES and field.required]
     if names:
         yield f"| {_listed(names)} | integer | what it is about |"
-    seen: dict[str, list[FieldRow]] = {}
+    seen: dict[str, list[model.Field]] = {}
     for field in fields:
         if field in names:
             continue
-        if known is not None and field in known:
-            seen.setdefault(known[field], []).append(field)
-            continue
-        yield _row(field)
+        if (row := _row(field)) in known:
+            seen.setdefault(known[row], []).append(field)
+        else:
+            yield row
     for where, same in seen.items():
         yield f"| {_listed(same)} | | as in {where} |"
 
 
-def _row(field: FieldRow) -> str:
-    default = "" if field.default is None else f" = {field.default}"
-    return f"| `{field.name}` | {field.type}{default} | {field.meaning} |"
+def _row(field: model.Field) -> str:
+    default = "" if field.required else f" = {_on_wire(field)}"
+    return f"| `{field.name}` | {_words(field.type)}{default} | {field.meaning} |"
 
 
-def _listed(fields: Iterable[FieldRow]) -> str:
+def _listed(fields: Iterable[model.Field]) -> str:
     return ", ".join(f"`{field.name}`" for field in fields)
 
 
 def _of(names: list[str]) -> Callable[[], Iterator[str]]:
     def lines() -> Iterator[str]:
-        described = describe(messages)
-        known: dict[FieldRow, str] = {}
-        for name in names:
-            kind = getattr(messages, name)
-            fields = described[name].fields
-            yield f"### {_heading(kind)}"
-            yield ""
-            who = f"*{_who(kind)}.* " if issubclass(kind, messages.Message) else ""
-            yield who + described[name].summary
-            yield ""
-            yield from _fields(fields, known)
-            yield ""
-            yield "```"
-            yield _brief(examples.example(kind))
-            yield "```"
-            yield ""
-            for field in fields:
-                known.setdefault(field, f"[{_heading(kind)}](#{_anchor(kind)})")
+        known: dict[str, str] = {}
+        for record in map(model.contract().record, names):
+            who = "" if record.tag is None else f"*{_who(record)}.* "
+            yield from (f"### {_heading(record)}", "", who + record.summary, "")
+            yield from _fields(record.fields, known)
+            yield from ("", "```", _brief(examples.example(getattr(messages, record.name))))
+            yield from ("```", "")
+            for field in record.fields:
+                known.setdefault(_row(field), f"[{_heading(record)}](#{_anchor(record)})")
 
     return lines
 
@@ -258,26 +174,26 @@ def _accepted() -> Iterator[str]:
     yield "| sender | receiver | message types |"
     yield "|---|---|---|"
     for sender, receiver, kinds in examples.directions():
-        names = ", ".join(f"[`{tag(kind)}`](MESSAGES.md#{_anchor(kind)})" for kind in kinds)
+        records = [model.contract().record(kind.__name__) for kind in kinds]
+        names = ", ".join(f"[`{each.tag}`](MESSAGES.md#{_anchor(each)})" for each in records)
         yield f"| {sender} | {receiver} | {names} |"
 
 
 def _spaces() -> Iterator[str]:
-    described = describe(spaces)
     yield "| space | field | type | meaning |"
     yield "|---|---|---|---|"
     for kind in get_args(spaces.Space):
-        one = described[kind.__name__]
-        yield f"| `{kind.__name__}` | | | {one.summary} |"
-        yield from (f"| {_row(field)}" for field in one.fields)
+        record = model.contract().record(kind.__name__)
+        yield f"| `{record.name}` | | | {record.summary} |"
+        yield from (f"| {_row(field)}" for field in record.fields)
 
 
 def _scenes() -> Iterator[str]:
-    described = describe(scenes)
     for name in ("Scene", "Seated", "Cell", "Piece", "Card", "Zone", "Mark", "Choice"):
-        yield f"**{name}**: {described[name].summary}"
+        record = model.contract().record(name)
+        yield f"**{name}**: {record.summary}"
         yield ""
-        yield from _fields(described[name].fields)
+        yield from _fields(record.fields)
         yield ""
 
 

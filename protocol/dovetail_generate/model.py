@@ -10,6 +10,7 @@ import ast
 import types
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -20,31 +21,19 @@ from dovetail_generate.words import WORDS
 
 ROLES = ("environment", "agent", "experiment", "observer")
 
-# -- types
-# ------------------------------------------------------------------------------------------
+# -- types -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A value without parts.
+    """A value without parts: ``integer``, ``number``, ``text``, ``binary``, ``boolean`` or ``any``.
 
     ``payload`` is any value that passes through unopened; ``legal`` a list of action numbers, a bit
     mask or nil; ``space`` a map whose ``space`` names its kind; ``bound`` a number or nested arrays
     of numbers.
     """
 
-    kind: Literal[
-        "integer",
-        "number",
-        "text",
-        "binary",
-        "boolean",
-        "any",
-        "payload",
-        "legal",
-        "space",
-        "bound",
-    ]
+    kind: str
     minimum: float | None = None
     maximum: float | None = None
     exclusive: bool = False
@@ -95,8 +84,7 @@ class Reference:
 
 Type = Scalar | Array | TupleOf | Map | Optional | OneOf | Reference
 
-# -- declarations
-# -----------------------------------------------------------------------------------
+# -- declarations ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +156,7 @@ def references(record: RecordType) -> set[str]:
     return set[str]().union(*(inside(field.type) for field in record.fields))
 
 
-# -- from the source
-# --------------------------------------------------------------------------------
+# -- from the source -------------------------------------------------------------------------------
 
 _SCALARS: dict[str, Scalar] = {
     "int": Scalar("integer"),
@@ -187,6 +174,12 @@ _SCALARS: dict[str, Scalar] = {
     "GroupSize": Scalar("integer", 0, 65_536),
     "Count": Scalar("integer", 1),
     "Seconds": Scalar("number", 0),
+}
+
+
+_ABSTRACT = {
+    *("Message", "Sequenced", "SequencedRequest", "Asking", "Part", "_Space"),
+    *("RunCommand", "GameRules", "PlayRules", "RunRules"),
 }
 
 
@@ -244,73 +237,47 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
     return {} if isinstance(default, msgspec.Struct) else default
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
-    """A field as the source declares it."""
-
-    info: msgspec.structs.FieldInfo
-    annotation: ast.expr
-    meaning: str
-
-
-def declarations(
-    module: types.ModuleType,
-) -> dict[str, tuple[type[msgspec.Struct], str, list[Declaration]]]:
-    """Return the structs of a module by name: each with its summary and its fields, inherited ones
-    first.
+def _records(
+    module: types.ModuleType, name: Literal["messages", "spaces", "scenes"]
+) -> list[RecordType]:
+    """Return the structs of a module, each with inherited fields first.
 
     Raises:
         ValueError: a field has no docstring.
     """
     assert module.__file__ is not None
-    found: dict[str, tuple[type[msgspec.Struct], str, list[Declaration]]] = {}
+    declared: dict[str, dict[str, Field]] = {}
+    records: list[RecordType] = []
     for node in ast.parse(Path(module.__file__).read_text(encoding="utf-8")).body:
         kind = getattr(module, node.name) if isinstance(node, ast.ClassDef) else None
         if not (isinstance(node, ast.ClassDef) and kind and issubclass(kind, msgspec.Struct)):
             continue
-        bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
-        declared = {f.info.name: f for base in bases if base in found for f in found[base][2]}
         known = {field.name: field for field in msgspec.structs.fields(kind)}
-        for place, line in enumerate(node.body):
-            if not (isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)):
-                continue
-            name = line.target.id
-            meaning = _text(node.body[place + 1]) if place + 1 < len(node.body) else ""
-            if not meaning:
-                raise ValueError(f"{module.__name__}.{node.name}.{name} has no docstring")
-            declared[name] = Declaration(known[name], line.annotation, meaning)
-        fields = [declared[name] for name in kind.__struct_fields__]
-        found[node.name] = kind, _text(node.body[0]), fields
-    return found
-
-
-def _records(
-    module: types.ModuleType, name: Literal["messages", "spaces", "scenes"]
-) -> list[RecordType]:
-    records: dict[str, RecordType] = {}
-    for struct, (kind, summary, fields) in declarations(module).items():
+        fields: dict[str, Field] = {}
+        for base in node.bases:
+            fields |= declared.get(ast.unparse(base), {})
+        for line, below in pairwise([*node.body, ast.Pass()]):
+            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+                field = known[line.target.id]
+                if not (meaning := _text(below)):
+                    where = f"{module.__name__}.{node.name}.{field.name}"
+                    raise ValueError(f"{where} has no docstring")
+                type_, default = _type(line.annotation), _default(field)
+                fields[field.name] = Field(field.name, type_, field.required, default, meaning)
+        declared[node.name] = fields
         tag = kind.__struct_config__.tag
-        records[struct] = RecordType(
-            struct,
-            tag if isinstance(tag, str) else None,
-            summary,
-            tuple(
-                Field(
-                    each.info.name,
-                    _type(each.annotation),
-                    each.info.required,
-                    _default(each.info),
-                    each.meaning,
-                )
-                for each in fields
-            ),
-            tuple(role for role in ROLES if kind in get_args(codec.AT_BROKER[role])),
-            tuple(role for role in ROLES if kind in get_args(codec.AT_PEER[role])),
-            name,
+        records.append(
+            RecordType(
+                node.name,
+                tag if isinstance(tag, str) else None,
+                _text(node.body[0]),
+                tuple(fields[each] for each in kind.__struct_fields__),
+                tuple(role for role in ROLES if kind in get_args(codec.AT_BROKER[role])),
+                tuple(role for role in ROLES if kind in get_args(codec.AT_PEER[role])),
+                name,
+            )
         )
-    abstract = {"Message", "Sequenced", "SequencedRequest", "Asking", "Part", "_Space"}
-    abstract |= {"RunCommand", "GameRules", "PlayRules", "RunRules"}
-    return [each for each in records.values() if each.name not in abstract]
+    return [each for each in records if each.name not in _ABSTRACT]
 
 
 def _enumerations(module: types.ModuleType) -> list[Enumeration]:

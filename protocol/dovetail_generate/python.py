@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import textwrap
 
-from dovetail.protocol import messages
 from dovetail_generate import model
 
 _HEAD = '''"""The options of ``Experiment.run``, written by ``make generate``."""
@@ -24,39 +22,39 @@ class RunOptions(TypedDict, total=False):
 
 '''
 _OPTIONS = re.compile(r"(        Options:\n).*?(\n        Raises:)", re.DOTALL)
-_PLAIN = {"Natural": "int", "Positive": "int", "Count": "int", "Seconds": "float"}
+_TYPES = {"integer": "int", "number": "float", "text": "str", "boolean": "bool", "any": "Any"}
 _GIVEN = ("id", "environment", "agents")
 
 
-class _Loose(ast.NodeTransformer):
-    """Turns the annotation of a field into that of an argument."""
+def _annotation(kind: model.Type) -> str:
+    """Return the annotation of an argument that may have any value of a type."""
+    match kind:
+        case model.Scalar(name):
+            return _TYPES[name]
+        case model.Reference("ClockRule"):
+            return "ClockRule | dict[str, Any]"
+        case model.Reference(name):
+            return name
+        case model.Optional(item):
+            return f"{_annotation(item)} | None"
+        case model.Array(item):
+            return f"Sequence[{_annotation(item)}]"
+        case model.Map(value):
+            return f"dict[str, {_annotation(value)}]"
+        case model.OneOf(items):
+            return " | ".join(map(_annotation, items))
+    raise NotImplementedError(f"no annotation for {kind}")
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        name = "Sequence" if node.id == "list" else _PLAIN.get(node.id, node.id)
-        return ast.Name(id=name)
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        if isinstance(node.value, ast.Name) and node.value.id == "Annotated":
-            assert isinstance(node.slice, ast.Tuple)
-            kind: ast.AST = self.visit(node.slice.elts[0])
-            return kind
-        return self.generic_visit(node)
-
-
-def _annotation(node: ast.expr) -> str:
-    text = ast.unparse(_Loose().visit(ast.parse(ast.unparse(node), mode="eval")))
-    return f"{text} | dict[str, Any]" if text == "ClockRule" else text
-
-
-def _options() -> list[model.Declaration]:
+def _options() -> list[model.Field]:
     """Return the optional fields of ``run``, in the order of their names."""
-    fields = model.declarations(messages)["Run"][2]
-    return sorted((f for f in fields if f.info.name not in _GIVEN), key=lambda f: f.info.name)
+    fields = model.contract().record("Run").fields
+    return sorted((f for f in fields if f.name not in _GIVEN), key=lambda f: f.name)
 
 
 def options() -> str:
     """Return the module that declares the options of ``Experiment.run``."""
-    lines = [f"    {f.info.name}: {_annotation(f.annotation)}\n" for f in _options()]
+    lines = [f"    {f.name}: {_annotation(f.type)}\n" for f in _options()]
     used = set(re.findall(r"\b[A-Z]\w+", "".join(lines))) - {"Any", "Sequence", "None"}
     return _HEAD.format(names=", ".join(sorted(used))) + "".join(lines)
 
@@ -65,10 +63,9 @@ def docstring(text: str) -> str:
     """Return the client's source with the options in the docstring of ``Experiment.run``."""
     lines = []
     for each in _options():
-        default = repr(model.default_of(each.info))
-        shown = "no limit" if each.info.name == "clock" else default.replace("'", '"')
+        shown = "no limit" if each.name == "clock" else repr(each.default).replace("'", '"')
         meaning = re.sub(r"\bnil\b", "None", each.meaning).replace("`", "``").rstrip(".")
-        words = f"{each.info.name}: {meaning}. Default {shown}."
+        words = f"{each.name}: {meaning}. Default {shown}."
         words = words.replace("see ``lookahead``", "docs/lookahead.md")
         lines += textwrap.wrap(
             words,

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from dovetail.conform.reading import reading
-from dovetail.protocol import messages, spaces
+from dovetail.protocol import messages
 from dovetail_generate import examples
-from dovetail_generate.document import describe
+from dovetail_generate.model import contract
 
 _BYTES = {
     "title": "bytes",
@@ -78,11 +78,11 @@ def schema() -> str:
     names = [f"{sender} to {receiver}" for sender, receiver, _ in examples.directions()]
     unions = [getattr(module, name) for name in _UNIONS]
     references, components = msgspec.json.schema_components(unions)
-    described = {**describe(messages), **describe(spaces)}
+    described = {each.name: each for each in contract().records}
     for name, component in components.items():
-        fields = described[name].fields if name in described else []
-        component["description"] = described[name].summary if name in described else ""
-        for field in fields:
+        record = described.get(name)
+        component["description"] = record.summary if record else ""
+        for field in record.fields if record else ():
             component["properties"][field.name].setdefault("description", field.meaning)
     whole = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
