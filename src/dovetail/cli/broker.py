@@ -36,125 +36,58 @@ def add(app: typer.Typer) -> None:
 
 @dataclass(frozen=True)
 class Options:
-    """The options of ``dovetail broker``."""
+    """The options of ``dovetail broker``.
 
-    bind: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS",
-            envvar=BROKER,
-            help="Address to listen on; * as the port picks a free one.",
-        ),
-    ] = common.ADDRESS
-    journal: Annotated[
-        str,
-        typer.Option(metavar="PATH", help="File to record episodes in; `none` for no journal."),
-    ] = "dovetail.journal"
-    sync: Annotated[
-        Sync,
-        typer.Option(
-            help="When to force the journal to the device, against a power failure: none leaves "
-            "it to the system, batch loses a second at most, always loses nothing and is slow."
-        ),
-    ] = Sync.none
-    durable: Annotated[
-        bool,
-        typer.Option(
-            help="Continue the runs in progress if the broker is killed and started again with "
-            "the same journal."
-        ),
-    ] = True
+    Args:
+        bind: Address to listen on; * as the port picks a free one.
+        journal: File to record episodes in; `none` for no journal.
+        sync: When to force the journal to the device, against a power failure: none leaves it to
+            the system, batch loses a second at most, always loses nothing and is slow.
+        durable: Continue the runs in progress if the broker is killed and started again with the
+            same journal.
+        access: Encrypt, and admit only the keys in this file (`dovetail keys make`), each for what
+            the file says; the file is read again when it changes.
+        inside: With --access: a second address, a Unix socket or a loopback port, for programs of
+            this machine, which need no key there: they count as the key that the file calls
+            `inside`.
+        insecure: Listen beyond this machine without keys, unencrypted: only in a network that you
+            trust.
+        web: Also listen here for programs in a browser (WebSocket, unencrypted), such as
+            127.0.0.1:5758.
+        web_origin: With --web: pages that may connect, such as https://play.example.org; may be
+            repeated.
+        heartbeat: Time between pings.
+        peer_timeout: Disconnect an idle peer after this much silence.
+        grace: How long to keep a lost peer's seats.
+        finish: How long episodes in progress may continue when the broker stops.
+        env: Host an environment inside the broker's process, which is faster; may be repeated.
+        agent: Host an agent type inside the broker's process, for agents that answer at once; may
+            be repeated.
+        set_agent: Set an option of the one agent that --agent names; may be repeated.
+    """
+
+    bind: Annotated[str, typer.Option(metavar="ADDRESS", envvar=BROKER)] = common.ADDRESS
+    journal: Annotated[str, typer.Option(metavar="PATH")] = "dovetail.journal"
+    sync: Sync = Sync.none
+    durable: bool = True
     token: common.Token = None
-    access: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="Encrypt, and admit only the keys in this file (`dovetail keys make`), each "
-            "for what the file says; the file is read again when it changes.",
-        ),
-    ] = None
-    inside: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS",
-            help="With --access: a second address, a Unix socket or a loopback port, for programs "
-            "of this machine, which need no key there: they count as the key that the file calls "
-            "`inside`.",
-        ),
-    ] = ""
-    insecure: Annotated[
-        bool,
-        typer.Option(
-            "--insecure",
-            help="Listen beyond this machine without keys, unencrypted: only in a network that "
-            "you trust.",
-        ),
-    ] = False
-    web: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Also listen here for programs in a browser (WebSocket, unencrypted), such as "
-            "127.0.0.1:5758.",
-        ),
-    ] = None
-    web_origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ORIGIN",
-            help="With --web: pages that may connect, such as https://play.example.org; may be "
-            "repeated.",
-        ),
-    ] = None
-    heartbeat: Annotated[
-        float, typer.Option(min=0.05, metavar="SECONDS", help="Time between pings.")
-    ] = 1.0
-    peer_timeout: Annotated[
-        float,
-        typer.Option(
-            min=0.1,
-            metavar="SECONDS",
-            help="Disconnect an idle peer after this much silence.",
-        ),
-    ] = 30.0
-    grace: Annotated[
-        float,
-        typer.Option(min=0.0, metavar="SECONDS", help="How long to keep a lost peer's seats."),
-    ] = 10.0
-    finish: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            metavar="SECONDS",
-            help="How long episodes in progress may continue when the broker stops.",
-        ),
-    ] = 3.0
+    access: Annotated[Path | None, typer.Option(metavar="PATH")] = None
+    inside: Annotated[str, typer.Option(metavar="ADDRESS")] = ""
+    insecure: bool = False
+    web: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None
+    web_origin: Annotated[list[str] | None, typer.Option(metavar="ORIGIN")] = None
+    heartbeat: Annotated[float, typer.Option(min=0.05, metavar="SECONDS")] = 1.0
+    peer_timeout: Annotated[float, typer.Option(min=0.1, metavar="SECONDS")] = 30.0
+    grace: Annotated[float, typer.Option(min=0.0, metavar="SECONDS")] = 10.0
+    finish: Annotated[float, typer.Option(min=0.0, metavar="SECONDS")] = 3.0
     env: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Host an environment inside the broker's process, which is faster; may be "
-            "repeated.",
-            autocompletion=common.complete_environment,
-        ),
+        list[str] | None, typer.Option(metavar="NAME", autocompletion=common.complete_environment)
     ] = None
     agent: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Host an agent type inside the broker's process, for agents that answer at "
-            "once; may be repeated.",
-            autocompletion=common.complete_agent,
-        ),
+        list[str] | None, typer.Option(metavar="NAME", autocompletion=common.complete_agent)
     ] = None
     set_: common.Set = None
-    set_agent: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="Set an option of the one agent that --agent names; may be repeated.",
-        ),
-    ] = None
+    set_agent: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE")] = None
     register_: common.Register = None
 
     def checked(self) -> Web | None:

@@ -76,22 +76,18 @@ def add(to: typer.Typer) -> None:
 @_in_child
 def env(
     context: typer.Context,
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="An environment's name, or file.py:Class.",
-            autocompletion=common.complete_environment,
-        ),
-    ],
+    name: Annotated[str, typer.Argument(autocompletion=common.complete_environment)],
     set_: common.Set = None,
     episodes: Episodes = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Also check what Dovetail requires of its own games.")
-    ] = False,
+    strict: bool = False,
 ) -> int:
     """Check an environment: spaces, rewards, seeds, illegal actions, forks, and more.
 
     Example: dovetail check env nim.py:Nim --set heap=12
+
+    Args:
+        name: An environment's name, or file.py:Class.
+        strict: Also check what Dovetail requires of its own games.
     """
     from dovetail.testing.environments import CHECKS, check_environment
 
@@ -110,29 +106,21 @@ def env(
 @_in_child
 def agent_(
     context: typer.Context,
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="An agent's name, or file.py:Class.", autocompletion=common.complete_agent
-        ),
-    ],
+    name: Annotated[str, typer.Argument(autocompletion=common.complete_agent)],
     set_: common.Set = None,
-    game: Annotated[
-        str,
-        typer.Option(
-            "--env", metavar="NAME", help="Game in which to check it: a name, or file.py:Class."
-        ),
-    ] = "connect_four",
-    env_set: Annotated[
-        list[str] | None,
-        typer.Option("--env-set", metavar="KEY=VALUE", help="Set an option of the game."),
-    ] = None,
+    game: Annotated[str, typer.Option("--env", metavar="NAME")] = "connect_four",
+    env_set: Annotated[list[str] | None, typer.Option("--env-set", metavar="KEY=VALUE")] = None,
     episodes: Episodes = None,
     register_: common.Register = None,
 ) -> int:
     """Check an agent: legal play, seeds, evaluation, saving and loading.
 
     Example: dovetail check agent td --env rlgame --env-set size=5
+
+    Args:
+        name: An agent's name, or file.py:Class.
+        game: Game in which to check it: a name, or file.py:Class.
+        env_set: Set an option of the game.
     """
     from dovetail.testing.agents import CHECKS, check_agent
 

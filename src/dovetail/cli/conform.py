@@ -20,35 +20,32 @@ def add(app: typer.Typer) -> None:
 
 
 def conform(
-    role: Annotated[str, typer.Argument(help="agent, environment or experiment.")],
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="-- CMD...", help="The program under test and its arguments."),
-    ] = None,
-    only: Annotated[str, typer.Option(help="Run only cases whose name contains this text.")] = "",
-    level: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=2,
-            help="1: for peers that ignore malformed frames and never resume a session.",
-        ),
-    ] = 2,
-    list_: Annotated[bool, typer.Option("--list", help="List the cases and their rules.")] = False,
-    verbose: Annotated[bool, typer.Option("--show", help="Print every frame.")] = False,
-    report: Annotated[
-        Path | None, typer.Option("--json", help="Write the results to a file as JSON.")
-    ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Number of cases to run in parallel.")] = 4,
-    patience: Annotated[
-        float, typer.Option(min=0.1, help="Seconds to wait for each expected frame.")
-    ] = 10.0,
+    role: str,
+    command: Annotated[list[str] | None, typer.Argument(metavar="-- CMD...")] = None,
+    only: str = "",
+    level: Annotated[int, typer.Option(min=1, max=2)] = 2,
+    list_: Annotated[bool, typer.Option("--list")] = False,
+    verbose: Annotated[bool, typer.Option("--show")] = False,
+    report: Annotated[Path | None, typer.Option("--json")] = None,
+    jobs: Annotated[int, typer.Option(min=1)] = 4,
+    patience: Annotated[float, typer.Option(min=0.1)] = 10.0,
 ) -> int:
     """Act as the broker for a program and check its answers against SPEC.md.
 
     docs/conformance.md describes the program that it needs.
 
     Example: dovetail conform agent -- ./conformer agent
+
+    Args:
+        role: agent, environment or experiment.
+        command: The program under test and its arguments.
+        only: Run only cases whose name contains this text.
+        level: 1: for peers that ignore malformed frames and never resume a session.
+        list_: List the cases and their rules.
+        verbose: Print every frame.
+        report: Write the results to a file as JSON.
+        jobs: Number of cases to run in parallel.
+        patience: Seconds to wait for each expected frame.
     """
     import msgspec
     from rich.markup import escape

@@ -8,6 +8,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from dovetail.cli.command_options import documented, help_of
+
 
 def summary(text: str | None) -> str:
     """Return the first paragraph of a help text, in one line."""
@@ -27,9 +29,21 @@ class CommandGroup(TyperGroup):
             formatter.write_dl(rows)
 
 
+class _Application(typer.Typer):
+    """Takes the help of parameters from the docstrings of commands."""
+
+    def command(self, name: str | None = None, **options: Any) -> Any:
+        def add(function: Any) -> Any:
+            function.__signature__ = documented(function)
+            words = {"help": help_of(function), **options}
+            return super(_Application, self).command(name, **words)(function)
+
+        return add
+
+
 def group(cls: type[CommandGroup] = CommandGroup, **options: Any) -> typer.Typer:
     """Return a Typer application for a group of commands."""
-    return typer.Typer(
+    return _Application(
         cls=cls,
         no_args_is_help=True,
         rich_markup_mode=None,

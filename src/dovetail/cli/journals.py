@@ -76,14 +76,14 @@ def check(journal: JournalPath) -> None:
 @commands.command()
 def repair(
     journal: JournalPath,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="PATH", help="Where to write the sound copy."),
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="PATH")] = None,
 ) -> None:
     """Write what can be read of a journal to a sound copy, by default JOURNAL.repaired.
 
     Example: dovetail journal repair dovetail.journal
+
+    Args:
+        output: Where to write the sound copy.
     """
     to = output or journal.with_name(journal.name + ".repaired")
     if to.exists():

@@ -48,49 +48,14 @@ def add(app: typer.Typer) -> None:
 
 @commands.command()
 def make(
-    name: Annotated[str, typer.Argument(help="A name for the key, such as its owner's.")],
+    name: str,
     access: MaybeAccess = None,
-    role: Annotated[
-        list[Role] | None,
-        typer.Option(
-            help="With --access: a role that the key may take; may be repeated. Default: all."
-        ),
-    ] = None,
-    offer: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="With --access: an environment or agent that the key may offer, with * for any "
-            "characters; may be repeated. Default: all.",
-        ),
-    ] = None,
-    public: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            help="With --access: allow this public key, which its owner made, instead of "
-            "making one.",
-        ),
-    ] = None,
-    web: Annotated[
-        bool,
-        typer.Option(
-            "--web",
-            help="With --access: make a token for programs in a browser instead of a key; "
-            "without --role for agents alone.",
-        ),
-    ] = False,
-    server: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            help="The broker's public key, if the broker's access file is on another machine.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="Key file to write; default: NAME.key in your settings."),
-    ] = None,
+    role: list[Role] | None = None,
+    offer: Annotated[list[str] | None, typer.Option(metavar="NAME")] = None,
+    public: Annotated[str | None, typer.Option(metavar="KEY")] = None,
+    web: bool = False,
+    server: Annotated[str | None, typer.Option(metavar="KEY")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="PATH")] = None,
 ) -> None:
     """Make a key, and allow it in an access file, which is created if there is none.
 
@@ -104,6 +69,17 @@ def make(
         'Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID'
 
     Example: dovetail keys make visitors --access access.toml --web --offer 'guest-*'
+
+    Args:
+        name: A name for the key, such as its owner's.
+        role: With --access: a role that the key may take; may be repeated. Default: all.
+        offer: With --access: an environment or agent that the key may offer, with * for any
+            characters; may be repeated. Default: all.
+        public: With --access: allow this public key, which its owner made, instead of making one.
+        web: With --access: make a token for programs in a browser instead of a key; without --role
+            for agents alone.
+        server: The broker's public key, if the broker's access file is on another machine.
+        out: Key file to write; default: NAME.key in your settings.
     """
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a name for a key; use letters, digits, - and _")
@@ -145,13 +121,16 @@ def make(
 @commands.command("list")
 def list_(
     access: MaybeAccess = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json_: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """List the keys in an access file, or your own key files.
 
     Example: dovetail keys list --access access.toml
 
     Example: dovetail keys list
+
+    Args:
+        json_: Print JSON.
     """
     rows = _own() if access is None else _allowed(access)
     if json_:
@@ -173,12 +152,13 @@ def list_(
 
 
 @commands.command()
-def revoke(
-    name: Annotated[str, typer.Argument(help="The name of the key.")], access: AccessPath
-) -> None:
+def revoke(name: str, access: AccessPath) -> None:
     """Revoke a key; a running broker disconnects its programs within a second.
 
     Example: dovetail keys revoke ada --access access.toml
+
+    Args:
+        name: The name of the key.
     """
     from dovetail.broker.peers import access_file
 

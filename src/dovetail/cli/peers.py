@@ -71,12 +71,7 @@ def table(kind: plugins.Kind, name: str, found: type[Any]) -> Any:
 
 def env(
     names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME...",
-            help="Built-in names, module:Class or path/to/file.py:Class.",
-            autocompletion=common.complete_environment,
-        ),
+        list[str], typer.Argument(metavar="NAME...", autocompletion=common.complete_environment)
     ],
     connect: common.Connect = common.ADDRESS,
     name: Name = "",
@@ -90,6 +85,9 @@ def env(
     Example: dovetail env connect_four
 
     Example: dovetail env gdl --set file=breakthrough.kif
+
+    Args:
+        names: Built-in names, module:Class or path/to/file.py:Class.
     """
     given = common.settings(set_)
     if given and len(names) != 1:
@@ -110,24 +108,13 @@ def env(
 
 def agent(
     names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME...",
-            help="Built-in names, module:Class or path/to/file.py:Class.",
-            autocompletion=common.complete_agent,
-        ),
+        list[str], typer.Argument(metavar="NAME...", autocompletion=common.complete_agent)
     ],
     connect: common.Connect = common.ADDRESS,
     name: Name = "",
     token: common.Token = None,
     key: common.KeyFile = None,
-    as_one: Annotated[
-        bool,
-        typer.Option(
-            "--as-one",
-            help="Serve one agent; experiments refer to it by name (--name, or its type).",
-        ),
-    ] = False,
+    as_one: bool = False,
     seed: Annotated[int | None, common.seed("With --as-one: the agent's seed.")] = None,
     set_: common.Set = None,
     register_: common.Register = None,
@@ -144,6 +131,10 @@ def agent(
     Example: dovetail agent td --as-one --name teacher --seed 7 --set hidden=64
 
     Example: dovetail agent q-learning --register encoder:coins=coins.py:turn_and_coins
+
+    Args:
+        names: Built-in names, module:Class or path/to/file.py:Class.
+        as_one: Serve one agent; experiments refer to it by name (--name, or its type).
     """
     common.register(register_)
     given = common.settings(set_)

@@ -35,27 +35,13 @@ def add(app: typer.Typer) -> None:
 
 
 def replay(
-    journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="A broker's journal.")],
-    episode: Annotated[
-        str | None,
-        typer.Argument(metavar="[EPISODE]", help="Its number in the list, or `last`."),
-    ] = None,
-    list_: Annotated[
-        bool, typer.Option("--list", help="List the episodes (the default without EPISODE).")
-    ] = False,
-    delay: Annotated[
-        float, typer.Option(min=0.0, metavar="SECONDS", help="Pause after each turn.")
-    ] = 0.0,
-    video: Annotated[
-        Path | None, typer.Option(metavar="OUT.gif", help="Write it as a film instead.")
-    ] = None,
-    svg: Annotated[
-        Path | None,
-        typer.Option(metavar="OUT", help="Write a position as a picture (.svg, .png) instead."),
-    ] = None,
-    turn: Annotated[
-        int | None, typer.Option(min=0, help="With --svg: the position; the last unless given.")
-    ] = None,
+    journal: Annotated[Path, typer.Argument(metavar="JOURNAL")],
+    episode: Annotated[str | None, typer.Argument(metavar="[EPISODE]")] = None,
+    list_: Annotated[bool, typer.Option("--list")] = False,
+    delay: Annotated[float, typer.Option(min=0.0, metavar="SECONDS")] = 0.0,
+    video: Annotated[Path | None, typer.Option(metavar="OUT.gif")] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="OUT")] = None,
+    turn: Annotated[int | None, typer.Option(min=0)] = None,
     env: RecordedEnv = None,
 ) -> None:
     """Replay a recorded episode move by move and check that it ends as recorded.
@@ -65,6 +51,15 @@ def replay(
     Example: dovetail replay dovetail.journal last --video game.gif
 
     Example: dovetail replay dovetail.journal 3 --svg end.svg
+
+    Args:
+        journal: A broker's journal.
+        episode: Its number in the list, or `last`.
+        list_: List the episodes (the default without EPISODE).
+        delay: Pause after each turn.
+        video: Write it as a film instead.
+        svg: Write a position as a picture (.svg, .png) instead.
+        turn: With --svg: the position; the last unless given.
     """
     if episode is None or list_:
         list_episodes(journal)

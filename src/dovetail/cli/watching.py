@@ -47,25 +47,14 @@ def observer(address: str, token: str | None, give_up: float = GIVE_UP) -> Exper
 
 def list_(
     name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME]",
-            help="An environment or agent to show with its options.",
-            autocompletion=complete_either,
-        ),
+        str | None, typer.Argument(metavar="[NAME]", autocompletion=complete_either)
     ] = None,
     connect: Annotated[
-        str | None,
-        typer.Option(
-            "--connect",
-            metavar="ADDRESS",
-            envvar="DOVETAIL_BROKER",
-            help="Show what is connected to this broker.",
-        ),
+        str | None, typer.Option("--connect", metavar="ADDRESS", envvar="DOVETAIL_BROKER")
     ] = None,
     token: common.Token = None,
     key: common.KeyFile = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json_: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """List the environments and agents that are installed, or those connected to a broker.
 
@@ -74,6 +63,11 @@ def list_(
     Example: dovetail list td
 
     Example: dovetail list --connect tcp://127.0.0.1:5757
+
+    Args:
+        name: An environment or agent to show with its options.
+        connect: Show what is connected to this broker.
+        json_: Print JSON.
     """
     if connect is not None:
         common.log_to_stderr()
@@ -252,18 +246,9 @@ def _show_catalogue(address: str, present: dict[str, Any]) -> None:
 
 def watch(
     connect: common.Connect = common.ADDRESS,
-    run: Annotated[
-        int | None, typer.Option(metavar="N", help="Watch only this run, until it is over.")
-    ] = None,
-    delay: Annotated[
-        float, typer.Option(min=0.0, metavar="SECONDS", help="Pause after each turn.")
-    ] = 0.0,
-    everything: Annotated[
-        bool,
-        typer.Option(
-            "--all", help="Show every turn of all episodes, instead of one episode at a time."
-        ),
-    ] = False,
+    run: Annotated[int | None, typer.Option(metavar="N")] = None,
+    delay: Annotated[float, typer.Option(min=0.0, metavar="SECONDS")] = 0.0,
+    everything: Annotated[bool, typer.Option("--all")] = False,
     give_up: common.GiveUp = GIVE_UP,
     token: common.Token = None,
     key: common.KeyFile = None,
@@ -271,6 +256,11 @@ def watch(
     """Print turns as they are played, one episode at a time; stop with Ctrl-C.
 
     Example: dovetail watch --delay 0.5
+
+    Args:
+        run: Watch only this run, until it is over.
+        delay: Pause after each turn.
+        everything: Show every turn of all episodes, instead of one episode at a time.
     """
     common.log_to_stderr()
     with observer(connect, token, give_up) as broker:
