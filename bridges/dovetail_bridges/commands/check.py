@@ -33,23 +33,12 @@ def bridges() -> None:
 
 @app.command("check")
 def check(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[BRIDGE]...", help="gymnasium, pettingzoo, openspiel, textarena, gdl; all."
-        ),
-    ] = None,
-    module: Annotated[
-        list[str] | None,
-        typer.Option(metavar="MODULE", help="Registers more of Gymnasium's ids, such as minigrid."),
-    ] = None,
-    gdl: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Game descriptions, in files *.kif.", file_okay=False),
-    ] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, help="Processor time for each game.")] = 15.0,
-    only: Annotated[str, typer.Option(metavar="TEXT", help="Games with this in the name.")] = "",
-    json_: Annotated[bool, typer.Option("--json", help="Print each game as JSON.")] = False,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[BRIDGE]...")] = None,
+    module: Annotated[list[str] | None, typer.Option(metavar="MODULE")] = None,
+    gdl: Annotated[Path | None, typer.Option(metavar="FOLDER", file_okay=False)] = None,
+    seconds: Annotated[float, typer.Option(min=0.1)] = 15.0,
+    only: Annotated[str, typer.Option(metavar="TEXT")] = "",
+    json_: Annotated[bool, typer.Option("--json")] = False,
 ) -> int:
     """Play one random episode of each foreign game that is installed, and count those that play.
 
@@ -58,6 +47,14 @@ def check(
     Example: dovetail bridges check gymnasium --module minigrid
 
     Example: dovetail bridges check gdl --gdl descriptions
+
+    Args:
+        names: gymnasium, pettingzoo, openspiel, textarena, gdl; all.
+        module: Registers more of Gymnasium's ids, such as minigrid.
+        gdl: Game descriptions, in files *.kif.
+        seconds: Processor time for each game.
+        only: Games with this in the name.
+        json_: Print each game as JSON.
     """
     from dovetail_bridges import trials
 

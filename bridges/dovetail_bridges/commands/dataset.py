@@ -21,22 +21,11 @@ def add(app: typer.Typer) -> None:
 
 
 def dataset(
-    out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="The folder of an experiment (out/NAME).")
-    ],
-    name: Annotated[
-        str, typer.Argument(metavar="DATASET", help="Minari's name, such as connect-four/td-v0.")
-    ],
-    agent: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Agent whose decisions to write: NAME of [agents.NAME]."),
-    ],
-    stage: Annotated[
-        str, typer.Option(metavar="NAME", help="Only games of this phase or evaluation.")
-    ] = "",
-    seat: Annotated[
-        int | None, typer.Option(min=0, help="Only games in which the agent has this seat.")
-    ] = None,
+    out: Annotated[Path, typer.Argument(metavar="OUT")],
+    name: Annotated[str, typer.Argument(metavar="DATASET")],
+    agent: Annotated[str, typer.Option(metavar="NAME")],
+    stage: Annotated[str, typer.Option(metavar="NAME")] = "",
+    seat: Annotated[int | None, typer.Option(min=0)] = None,
     env: RecordedEnv = None,
 ) -> None:
     """Write an agent's games as a dataset for offline learning, in Minari's format.
@@ -44,6 +33,13 @@ def dataset(
     Minari keeps it in MINARI_DATASETS_PATH; minari.load_dataset(DATASET) reads it.
 
     Example: dovetail dataset out/connect_four_two_learners connect-four/td-v0 --agent first
+
+    Args:
+        out: The folder of an experiment (out/NAME).
+        name: Minari's name, such as connect-four/td-v0.
+        agent: Agent whose decisions to write: NAME of [agents.NAME].
+        stage: Only games of this phase or evaluation.
+        seat: Only games in which the agent has this seat.
     """
     from dovetail.cli.records import recorded
     from dovetail.peer.registry import register

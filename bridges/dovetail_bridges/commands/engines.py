@@ -74,13 +74,17 @@ def gtp(
     set_: Set = None,
     state: State = None,
     seed: Seed = 0,
-    size: Annotated[int, typer.Option(min=2, max=19, help="The board's size at first.")] = 19,
-    komi: Annotated[float, typer.Option(help="The komi at first.")] = 7.5,
+    size: Annotated[int, typer.Option(min=2, max=19)] = 19,
+    komi: float = 7.5,
     register_: Register = None,
 ) -> None:
     """Run an agent as a GTP Go engine, for GUIs and tournament managers.
 
     Example: dovetail gtp --agent random
+
+    Args:
+        size: The board's size at first.
+        komi: The komi at first.
     """
     from dovetail_bridges.gtp.server import Front
 

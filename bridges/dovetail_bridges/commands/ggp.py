@@ -22,30 +22,24 @@ def add(to: typer.Typer) -> None:
 
 @app.command("player")
 def player(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="An agent's name, or file.py:Class.", autocompletion=common.complete_agent
-        ),
-    ],
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
-    ] = 9147,
+    name: Annotated[str, typer.Argument(autocompletion=common.complete_agent)],
+    host: str = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 9147,
     set_: common.Set = None,
     seed: Annotated[int, common.seed("Seed of the agent's random choices.")] = 0,
     state: State = None,
-    learn: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Let the agent learn, and save it here at the end.", dir_okay=False
-        ),
-    ] = None,
+    learn: Annotated[Path | None, typer.Option(metavar="FILE", dir_okay=False)] = None,
     register_: common.Register = None,
 ) -> None:
     """Serve an agent to a game manager over HTTP; stop with Ctrl-C.
 
     Example: dovetail ggp player mcts --port 9147
+
+    Args:
+        name: An agent's name, or file.py:Class.
+        host: Address to listen on.
+        port: Port to listen on; 0 picks a free one.
+        learn: Let the agent learn, and save it here at the end.
     """
     from dovetail_bridges.gdl.http import Server
     from dovetail_bridges.gdl.protocol import Protocol
@@ -68,24 +62,25 @@ def player(
 
 @app.command("match")
 def match(
-    rules: Annotated[
-        str, typer.Argument(help="A file with the rules, or the name of a bundled game.")
-    ],
-    players: Annotated[
-        list[str], typer.Argument(metavar="URL...", help="A player for each role, in order.")
-    ],
-    start_clock: Annotated[int, typer.Option(min=1, help="Seconds before the first move.")] = 10,
-    play_clock: Annotated[int, typer.Option(min=1, help="Seconds for each move.")] = 10,
-    games: Annotated[int, typer.Option(min=1, help="Number of matches.")] = 1,
+    rules: str,
+    players: Annotated[list[str], typer.Argument(metavar="URL...")],
+    start_clock: Annotated[int, typer.Option(min=1)] = 10,
+    play_clock: Annotated[int, typer.Option(min=1)] = 10,
+    games: Annotated[int, typer.Option(min=1)] = 1,
     seed: Annotated[int, common.seed("Seed of chance; one higher for each match.")] = 0,
-    on_fault: Annotated[
-        Literal["random", "forfeit"],
-        typer.Option(help="The cost of a late or illegal answer: a random move, or the match."),
-    ] = "random",
+    on_fault: Literal["random", "forfeit"] = "random",
 ) -> int:
     """Play matches between players that answer over HTTP.
 
     Example: dovetail ggp match connect_four http://127.0.0.1:9147 http://127.0.0.1:9148
+
+    Args:
+        rules: A file with the rules, or the name of a bundled game.
+        players: A player for each role, in order.
+        start_clock: Seconds before the first move.
+        play_clock: Seconds for each move.
+        games: Number of matches.
+        on_fault: The cost of a late or illegal answer: a random move, or the match.
     """
     from dovetail_bridges.gdl.environment import bundled, read_file, rules_of
     from dovetail_bridges.gdl.kif import show

@@ -70,25 +70,17 @@ def add(app: typer.Typer) -> None:
 
 def mcp(
     game: Game = "connect_four",
-    seat: Annotated[
-        list[int] | None,
-        typer.Option(min=0, help="An open seat; default 0; may be repeated with --http."),
-    ] = None,
+    seat: Annotated[list[int] | None, typer.Option(min=0)] = None,
     against: Against = None,
     set_: common.Set = None,
     set_agent: SetAgent = None,
-    games: Annotated[int, typer.Option(min=1, help="Maximum number of games.")] = 100,
+    games: Annotated[int, typer.Option(min=1)] = 100,
     seed: Seed = None,
     clock: Clock = None,
     on_timeout: OnTimeout = "forfeit",
-    http: Annotated[bool, typer.Option("--http", help="Serve over HTTP, not over stdio.")] = False,
-    host: Annotated[
-        str, typer.Option(help="With --http: loopback address to listen on.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(min=0, max=65535, help="With --http: port to listen on; 0 picks a free one."),
-    ] = 8765,
+    http: bool = False,
+    host: str = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8765,
     register_: common.Register = None,
     connect: common.MaybeConnect = None,
     token: common.Token = None,
@@ -99,6 +91,13 @@ def mcp(
     Example: dovetail mcp --game connect_four --seat 0 --against td
 
     Example: dovetail mcp --game dots --http --seat 0 --seat 1
+
+    Args:
+        seat: An open seat; default 0; may be repeated with --http.
+        games: Maximum number of games.
+        http: Serve over HTTP, not over stdio.
+        host: With --http: loopback address to listen on.
+        port: With --http: port to listen on; 0 picks a free one.
     """
     seats = seat or [0]
     if len(seats) > 1 and not http:

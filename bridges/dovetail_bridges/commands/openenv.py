@@ -29,51 +29,23 @@ def add(app: typer.Typer) -> None:
 
 def openenv(
     game: Game = "connect_four",
-    seat: Annotated[
-        list[int] | None,
-        typer.Option(
-            min=0, help="An open seat; default 0; repeat it for clients that share a game."
-        ),
-    ] = None,
+    seat: Annotated[list[int] | None, typer.Option(min=0)] = None,
     against: Against = None,
     set_: common.Set = None,
     set_agent: SetAgent = None,
-    sessions: Annotated[
-        int, typer.Option(min=1, help="With one seat: sessions at a time, each with its own game.")
-    ] = 8,
-    tables: Annotated[
-        int, typer.Option(min=1, help="With several seats: games that clients share at a time.")
-    ] = 1,
-    illegal: Annotated[
-        Literal["observe", "forfeit", "error"],
-        typer.Option(help="The effect of an illegal action."),
-    ] = "observe",
-    tries: Annotated[
-        int, typer.Option(min=0, help="With observe: refused actions before one costs the game.")
-    ] = 3,
-    observe: Annotated[
-        Literal["text", "values", "both"], typer.Option(help="Form of the positions.")
-    ] = "both",
-    idle: Annotated[
-        float, typer.Option(min=1.0, help="Seconds without a request that end a session.")
-    ] = 600.0,
-    back: Annotated[
-        float,
-        typer.Option(
-            "--return", min=0.0, help="Seconds in which a client that was lost may come back."
-        ),
-    ] = 10.0,
+    sessions: Annotated[int, typer.Option(min=1)] = 8,
+    tables: Annotated[int, typer.Option(min=1)] = 1,
+    illegal: Literal["observe", "forfeit", "error"] = "observe",
+    tries: Annotated[int, typer.Option(min=0)] = 3,
+    observe: Literal["text", "values", "both"] = "both",
+    idle: Annotated[float, typer.Option(min=1.0)] = 600.0,
+    back: Annotated[float, typer.Option("--return", min=0.0)] = 10.0,
     clock: Clock = None,
     on_timeout: OnTimeout = "forfeit",
     seed: Seed = None,
-    page: Annotated[
-        list[str] | None,
-        typer.Option("--origin", help="Origin of a web page that may connect; may be repeated."),
-    ] = None,
-    host: Annotated[str, typer.Option(help="Loopback address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
-    ] = 8000,
+    page: Annotated[list[str] | None, typer.Option("--origin")] = None,
+    host: str = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
     register_: common.Register = None,
     connect: common.MaybeConnect = None,
     token: common.Token = None,
@@ -84,6 +56,19 @@ def openenv(
     Example: dovetail openenv --game connect_four --seat 0 --against td
 
     Example: dovetail openenv --game dots --seat 0 --seat 1 --tables 4
+
+    Args:
+        seat: An open seat; default 0; repeat it for clients that share a game.
+        sessions: With one seat: sessions at a time, each with its own game.
+        tables: With several seats: games that clients share at a time.
+        illegal: The effect of an illegal action.
+        tries: With observe: refused actions before one costs the game.
+        observe: Form of the positions.
+        idle: Seconds without a request that end a session.
+        back: Seconds in which a client that was lost may come back.
+        page: Origin of a web page that may connect; may be repeated.
+        host: Loopback address to listen on.
+        port: Port to listen on; 0 picks a free one.
     """
     check_open_seats(host, connect, register_)
     common.log_to_stderr()

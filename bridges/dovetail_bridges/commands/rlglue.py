@@ -28,134 +28,67 @@ def add(app: typer.Typer) -> None:
 
 @dataclass(frozen=True)
 class Options:
-    """The options of ``dovetail rlglue``."""
+    """The options of ``dovetail rlglue``.
 
-    agent: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--agent", metavar="NAME", help="Offer a legacy agent under this name; may be repeated."
-        ),
-    ] = None
-    environment: Annotated[
-        str | None,
-        typer.Option(
-            "--environment", metavar="NAME", help="Offer a legacy environment under this name."
-        ),
-    ] = None
-    experiment: Annotated[
-        bool,
-        typer.Option(
-            "--experiment",
-            help="Serve legacy experiments; --game or --player names the Dovetail side.",
-        ),
-    ] = False
-    game: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="With --experiment: the Dovetail game that it plays."),
-    ] = None
+    Args:
+        agent: Offer a legacy agent under this name; may be repeated.
+        environment: Offer a legacy environment under this name.
+        experiment: Serve legacy experiments; --game or --player names the Dovetail side.
+        game: With --experiment: the Dovetail game that it plays.
+        against: With --game: the agent of each other seat, in order; may be repeated.
+        seat: With --game: the seat that the experiment drives.
+        player: With --experiment: the Dovetail agent that it drives.
+        mode: With --experiment: whether native agents learn.
+        port: Where legacy programs connect; each further agent gets the next port. 0 takes free
+            ports.
+        host: Address to listen on; RL-Glue does not authenticate programs that connect.
+        observe: What agents observe: plain, index[:SIZE] (numbered in order of appearance), mask or
+            mask-ints (with the legal actions); may be repeated.
+        illegal: An illegal action of an agent: ask again after a penalty, leave it to the run, or
+            replace it.
+        penalty: The penalty; default: the game's forfeit, else its lowest reward, else -1.
+        tries: Illegal answers to a decision before the run's on_illegal applies.
+        end_truncated: Also call agent_end when an episode is truncated.
+        freeze: Message to an agent before evaluation; '' for none.
+        unfreeze: Message to an agent after evaluation; '' for none.
+        save: Message that saves an agent's policy to {file}.
+        load: Message that loads an agent's policy from {file}.
+        task_spec: Replaces the legacy environment's task spec.
+        seed_message: Message that gives the environment its {seed}.
+        grace: Seconds in which a lost legacy program may reconnect.
+        patience: Seconds to wait for an answer of a legacy program; 0 waits forever.
+        once: As a core: end after the first experiment, as RL-Glue did.
+    """
+
+    agent: Annotated[list[str] | None, typer.Option("--agent", metavar="NAME")] = None
+    environment: Annotated[str | None, typer.Option("--environment", metavar="NAME")] = None
+    experiment: bool = False
+    game: Annotated[str | None, typer.Option(metavar="NAME")] = None
     set_: common.Set = None
-    against: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="AGENT",
-            help="With --game: the agent of each other seat, in order; may be repeated.",
-        ),
-    ] = None
-    seat: Annotated[
-        int, typer.Option(min=0, help="With --game: the seat that the experiment drives.")
-    ] = 0
-    player: Annotated[
-        str | None,
-        typer.Option(metavar="AGENT", help="With --experiment: the Dovetail agent that it drives."),
-    ] = None
+    against: Annotated[list[str] | None, typer.Option(metavar="AGENT")] = None
+    seat: Annotated[int, typer.Option(min=0)] = 0
+    player: Annotated[str | None, typer.Option(metavar="AGENT")] = None
     seed: Annotated[int, common.seed("With --experiment: the seed of game and player.")] = 0
-    mode: Annotated[
-        Literal["learn", "evaluate"],
-        typer.Option(help="With --experiment: whether native agents learn."),
-    ] = "learn"
-    port: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=65535,
-            envvar="RLGLUE_PORT",
-            help="Where legacy programs connect; each further agent gets the next port. 0 takes "
-            "free ports.",
-        ),
-    ] = PORT
-    host: Annotated[
-        str,
-        typer.Option(
-            help="Address to listen on; RL-Glue does not authenticate programs that connect."
-        ),
-    ] = HOST
+    mode: Literal["learn", "evaluate"] = "learn"
+    port: Annotated[int, typer.Option(min=0, max=65535, envvar="RLGLUE_PORT")] = PORT
+    host: str = HOST
     connect: common.Connect = common.ADDRESS
     token: common.Token = None
     key: common.KeyFile = None
-    observe: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="HOW",
-            help="What agents observe: plain, index[:SIZE] (numbered in order of appearance), mask "
-            "or mask-ints (with the legal actions); may be repeated.",
-        ),
-    ] = None
-    illegal: Annotated[
-        Literal["retry", "judge", "random", "nearest", "modulo"],
-        typer.Option(
-            help="An illegal action of an agent: ask again after a penalty, leave it to the run, "
-            "or replace it."
-        ),
-    ] = "retry"
-    penalty: Annotated[
-        float | None,
-        typer.Option(
-            help="The penalty; default: the game's forfeit, else its lowest reward, else -1."
-        ),
-    ] = None
-    tries: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Illegal answers to a decision before the run's on_illegal applies."
-        ),
-    ] = 20
-    end_truncated: Annotated[
-        bool,
-        typer.Option("--end-truncated", help="Also call agent_end when an episode is truncated."),
-    ] = False
-    freeze: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="Message to an agent before evaluation; '' for none."),
-    ] = None
-    unfreeze: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="Message to an agent after evaluation; '' for none."),
-    ] = None
-    save: Annotated[
-        str, typer.Option(metavar="TEXT", help="Message that saves an agent's policy to {file}.")
-    ] = ""
-    load: Annotated[
-        str, typer.Option(metavar="TEXT", help="Message that loads an agent's policy from {file}.")
-    ] = ""
-    task_spec: Annotated[
-        str, typer.Option(metavar="TEXT", help="Replaces the legacy environment's task spec.")
-    ] = ""
-    seed_message: Annotated[
-        str, typer.Option(metavar="TEXT", help="Message that gives the environment its {seed}.")
-    ] = ""
-    grace: Annotated[
-        float, typer.Option(min=0, help="Seconds in which a lost legacy program may reconnect.")
-    ] = 10.0
-    patience: Annotated[
-        float,
-        typer.Option(
-            min=0, help="Seconds to wait for an answer of a legacy program; 0 waits forever."
-        ),
-    ] = 60.0
-    once: Annotated[
-        bool,
-        typer.Option("--once", help="As a core: end after the first experiment, as RL-Glue did."),
-    ] = False
+    observe: Annotated[list[str] | None, typer.Option(metavar="HOW")] = None
+    illegal: Literal["retry", "judge", "random", "nearest", "modulo"] = "retry"
+    penalty: float | None = None
+    tries: Annotated[int, typer.Option(min=0)] = 20
+    end_truncated: bool = False
+    freeze: Annotated[list[str] | None, typer.Option(metavar="TEXT")] = None
+    unfreeze: Annotated[list[str] | None, typer.Option(metavar="TEXT")] = None
+    save: Annotated[str, typer.Option(metavar="TEXT")] = ""
+    load: Annotated[str, typer.Option(metavar="TEXT")] = ""
+    task_spec: Annotated[str, typer.Option(metavar="TEXT")] = ""
+    seed_message: Annotated[str, typer.Option(metavar="TEXT")] = ""
+    grace: Annotated[float, typer.Option(min=0)] = 10.0
+    patience: Annotated[float, typer.Option(min=0)] = 60.0
+    once: bool = False
 
     def checked(self) -> None:
         """Refuse conflicting options.

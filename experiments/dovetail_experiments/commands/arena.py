@@ -76,19 +76,17 @@ def add(app: typer.Typer) -> None:
 
 
 def run(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The arena's description, in TOML.")],
-    on: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ENGINE",
-            help="Place each game and baseline on a node of a cluster: `ray` for the one of this "
-            "machine, or ray:HOST:PORT.",
-        ),
-    ] = None,
+    file: Annotated[Path, typer.Argument(metavar="FILE")],
+    on: Annotated[str | None, typer.Option(metavar="ENGINE")] = None,
 ) -> None:
     """Run an arena until Ctrl-C; when restarted, even after kill -9, it continues where it was.
 
     Example: dovetail arena arena.toml
+
+    Args:
+        file: The arena's description, in TOML.
+        on: Place each game and baseline on a node of a cluster: `ray` for the one of this machine,
+            or ray:HOST:PORT.
     """
     from dovetail.broker.core.core import Settings
     from dovetail.broker.durable.append_file import InUse
@@ -183,15 +181,8 @@ def _cluster(
 
 
 def invite(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the entrant in the tables.")],
-    public: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            help="In an arena with keys: admit this public key, which the entrant made with "
-            "`dovetail keys make`.",
-        ),
-    ] = None,
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    public: Annotated[str | None, typer.Option(metavar="KEY")] = None,
     file: File = FILE,
 ) -> None:
     """Create an entrant's access token or key, and print the commands with which its agents
@@ -202,6 +193,11 @@ def invite(
     Example: dovetail arena invite alice
 
     Example: dovetail arena invite alice --public 'rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7'
+
+    Args:
+        name: Name of the entrant in the tables.
+        public: In an arena with keys: admit this public key, which the entrant made with `dovetail
+            keys make`.
     """
     from dovetail_experiments.arena.description import NAME, folder
 
@@ -238,13 +234,18 @@ def invite(
 
 def standings(
     file: File = FILE,
-    ladder: Annotated[str | None, typer.Option(metavar="NAME", help="Only this ladder.")] = None,
-    season: Annotated[str | None, typer.Option(metavar="NAME", help="An earlier season.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    ladder: Annotated[str | None, typer.Option(metavar="NAME")] = None,
+    season: Annotated[str | None, typer.Option(metavar="NAME")] = None,
+    json: bool = False,
 ) -> None:
     """Print the table of each ladder.
 
     Example: dovetail arena standings --json
+
+    Args:
+        ladder: Only this ladder.
+        season: An earlier season.
+        json: Print JSON.
     """
     import msgspec
 
@@ -338,23 +339,22 @@ def _mark(file: Path, who: str, state: Any, why: str) -> None:
 
 def note(
     text: Annotated[str, typer.Argument(metavar="TEXT")],
-    about: Annotated[
-        str, typer.Option(metavar="WHO", help="The entrant or program concerned.")
-    ] = "",
+    about: Annotated[str, typer.Option(metavar="WHO")] = "",
     file: File = FILE,
 ) -> None:
     """Add a note to the arena's log.
 
     Example: dovetail arena note "power failure in room 12" --about alice
+
+    Args:
+        about: The entrant or program concerned.
     """
     with _store(file, _read(file)) as store:
         store.note(about, text)
 
 
 def final(
-    rounds: Annotated[
-        int, typer.Option(min=1, metavar="TIMES", help="Number of times each pair of agents meets.")
-    ] = 1,
+    rounds: Annotated[int, typer.Option(min=1, metavar="TIMES")] = 1,
     file: File = FILE,
 ) -> None:
     """End the season with a round robin of all agents that have played in it and are not paused.
@@ -364,6 +364,9 @@ def final(
     another one.
 
     Example: dovetail arena final --rounds 2
+
+    Args:
+        rounds: Number of times each pair of agents meets.
     """
     arena = _read(file)
     with _store(file, arena) as store:
@@ -372,12 +375,15 @@ def final(
 
 
 def season(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new season.")],
+    name: Annotated[str, typer.Argument(metavar="NAME")],
     file: File = FILE,
 ) -> None:
     """End the season, keep its tables, and start a new one with new ratings.
 
     Example: dovetail arena season 2027
+
+    Args:
+        name: Name of the new season.
     """
     with _store(file, _read(file)) as store:
         store.season(name)
@@ -385,11 +391,14 @@ def season(
 
 def log(
     file: File = FILE,
-    last: Annotated[int, typer.Option(min=1, metavar="LINES", help="Number of lines.")] = 50,
+    last: Annotated[int, typer.Option(min=1, metavar="LINES")] = 50,
 ) -> None:
     """Print invitations, arrivals, pauses, bans and notes, with their reasons.
 
     Example: dovetail arena log --last 10
+
+    Args:
+        last: Number of lines.
     """
     with _store(file, _read(file)) as store:
         for each in store.log(last):
@@ -399,12 +408,15 @@ def log(
 
 
 def export(
-    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The file to write.")],
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE")],
     file: File = FILE,
 ) -> None:
     """Export everything to a single archive; the arena may be running.
 
     Example: dovetail arena export course.zip
+
+    Args:
+        archive: The file to write.
     """
     from dovetail_experiments.arena import archive as archives
 
@@ -412,14 +424,16 @@ def export(
 
 
 def import_(
-    archive: Annotated[
-        Path, typer.Argument(metavar="ARCHIVE", help="An archive written by `export`.")
-    ],
-    target: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or empty folder.")],
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE")],
+    target: Annotated[Path, typer.Argument(metavar="FOLDER")],
 ) -> None:
     """Create an arena from an archive.
 
     Example: dovetail arena import course.zip course
+
+    Args:
+        archive: An archive written by `export`.
+        target: A new or empty folder.
     """
     from dovetail_experiments.arena import archive as archives
 
@@ -427,9 +441,7 @@ def import_(
 
 
 def sign_in(
-    code: Annotated[
-        str, typer.Argument(metavar="CODE", help="The code shown on the arena's page.")
-    ],
+    code: Annotated[str, typer.Argument(metavar="CODE")],
     connect: common.Connect = common.ADDRESS,
     token: common.Token = None,
     key: common.KeyFile = None,
@@ -439,6 +451,9 @@ def sign_in(
     It reads the same environment variables as your agents. Press Ctrl-C once you are signed in.
 
     Example: dovetail arena sign-in 3f9c01d2ab74e655
+
+    Args:
+        code: The code shown on the arena's page.
     """
     from dovetail_experiments.arena import sign_in as signing
 

@@ -33,111 +33,57 @@ def add(app: typer.Typer) -> None:
 
 
 def run(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="An experiment file (TOML), or the name of one that comes with Dovetail.",
-            autocompletion=complete_file,
-        ),
-    ],
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Database for results, as an SQLAlchemy URL; default: a SQLite file in the "
-            "folder.",
-        ),
-    ] = None,
+    file: Annotated[Path, typer.Argument(metavar="FILE", autocompletion=complete_file)],
+    store: Annotated[str | None, typer.Option(metavar="URL")] = None,
     connect: common.MaybeConnect = None,
-    in_process: Annotated[
-        bool, typer.Option("--in-process", help="Run everything in this program, without sockets.")
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Results go to DIR/NAME, with NAME from the file; default: out."
-        ),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume the experiment where it was interrupted.")
-    ] = False,
-    extend: Annotated[
-        bool,
-        typer.Option(
-            "--extend", help="Play the meetings of players added to a finished tournament."
-        ),
-    ] = False,
+    in_process: bool = False,
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
+    resume: bool = False,
+    extend: bool = False,
     jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            "-j",
-            min=0,
-            help="Seeds and trials played at once; 0 for one on each core.",
-            show_default="1; with --on, 0",
-        ),
+        int | None, typer.Option("--jobs", "-j", min=0, show_default="1; with --on, 0")
     ] = None,
-    trial: Annotated[
-        str | None,
-        typer.Option(
-            metavar="K/N",
-            help="Play every N-th trial from the K-th on, in a separate folder (part-K-of-N); "
-            "`dovetail merge` joins the parts.",
-        ),
-    ] = None,
-    trials: Annotated[
-        str | None,
-        typer.Option(metavar="FIRST-LAST", help="Like --trial, for trials by number."),
-    ] = None,
+    trial: Annotated[str | None, typer.Option(metavar="K/N")] = None,
+    trials: Annotated[str | None, typer.Option(metavar="FIRST-LAST")] = None,
     shards: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="Divide the episodes among N brokers, each with its own core and programs; 0 for "
-            "one on each core. For files without learning.",
-            show_default="1, or as the file says",
-        ),
+        int | None, typer.Option(metavar="N", min=0, show_default="1, or as the file says")
     ] = None,
-    on: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ENGINE",
-            help="Play on a cluster: `ray` for this machine's, or ray:HOST:PORT. --jobs and "
-            "--shards then apply to the cluster; 0 for one on each of its CPUs.",
-        ),
-    ] = None,
-    track: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Log results of each stage as soon as it is over: tensorboard, wandb, mlflow or "
-            "trackio; may be repeated.",
-        ),
-    ] = None,
+    on: Annotated[str | None, typer.Option(metavar="ENGINE")] = None,
+    track: Annotated[list[str] | None, typer.Option(metavar="NAME")] = None,
     give_up: common.GiveUp = GIVE_UP,
     token: common.Token = None,
     key: common.KeyFile = None,
     set_: common.Set = None,
-    json_: Annotated[
-        bool, typer.Option("--json", help="Print the results as JSON, and nothing else.")
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")
-    ] = False,
-    verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose", "-v", help="Log programs, agents, runs and every episode on stderr."
-        ),
-    ] = False,
+    json_: Annotated[bool, typer.Option("--json")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v")] = False,
 ) -> None:
     """Run an experiment file: start its programs, play, report the results, stop the programs.
 
     --set changes keys of the file, such as phases.0.episodes=100 or seed=7.
 
     Example: dovetail run experiments/dovetail_experiments/examples/connect_four_two_learners.toml
+
+    Args:
+        file: An experiment file (TOML), or the name of one that comes with Dovetail.
+        store: Database for results, as an SQLAlchemy URL; default: a SQLite file in the folder.
+        in_process: Run everything in this program, without sockets.
+        out: Results go to DIR/NAME, with NAME from the file; default: out.
+        resume: Resume the experiment where it was interrupted.
+        extend: Play the meetings of players added to a finished tournament.
+        jobs: Seeds and trials played at once; 0 for one on each core.
+        trial: Play every N-th trial from the K-th on, in a separate folder (part-K-of-N); `dovetail
+            merge` joins the parts.
+        trials: Like --trial, for trials by number.
+        shards: Divide the episodes among N brokers, each with its own core and programs; 0 for one
+            on each core. For files without learning.
+        on: Play on a cluster: `ray` for this machine's, or ray:HOST:PORT. --jobs and --shards then
+            apply to the cluster; 0 for one on each of its CPUs.
+        track: Log results of each stage as soon as it is over: tensorboard, wandb, mlflow or
+            trackio; may be repeated.
+        json_: Print the results as JSON, and nothing else.
+        quiet: Print only warnings and errors.
+        verbose: Log programs, agents, runs and every episode on stderr.
     """
     if connect is not None and in_process:
         raise common.UsageError("--connect and --in-process cannot be used together")
@@ -187,20 +133,18 @@ def run(
 
 
 def merge(
-    to: Annotated[
-        Path,
-        typer.Argument(metavar="TO", help="The target folder, such as out/NAME."),
-    ],
-    parts: Annotated[
-        list[Path],
-        typer.Argument(metavar="OUT...", help="The folders to merge, such as out/NAME/part-*."),
-    ],
+    to: Annotated[Path, typer.Argument(metavar="TO")],
+    parts: Annotated[list[Path], typer.Argument(metavar="OUT...")],
 ) -> None:
     """Merge executions of an experiment, played in several places, and report on all of them.
 
     Executions already in TO are skipped; those of another file or other software are refused.
 
     Example: dovetail merge out/sweep out/sweep/part-*
+
+    Args:
+        to: The target folder, such as out/NAME.
+        parts: The folders to merge, such as out/NAME/part-*.
     """
     from dovetail_experiments.stages.merging import merge as merged
 
@@ -263,21 +207,21 @@ def demo() -> None:
 
 
 def learner(
-    kind: Annotated[
-        str,
-        typer.Argument(metavar="TYPE", help="A learner: a built-in one, or FILE.py:CLASS."),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Results go to DIR/bench-learner; default: out."),
-    ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Trainings at once.")] = 1,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
+    kind: Annotated[str, typer.Argument(metavar="TYPE")],
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = 1,
+    resume: bool = False,
     set_: common.Set = None,
 ) -> None:
     """Train a learner on three small boards with five seeds, and compare it with others.
 
     Example: dovetail bench learner mine.py:Learner
+
+    Args:
+        kind: A learner: a built-in one, or FILE.py:CLASS.
+        out: Results go to DIR/bench-learner; default: out.
+        jobs: Trainings at once.
+        resume: Continue an interrupted run.
     """
     from dovetail_experiments.stages import benched
 

@@ -23,43 +23,17 @@ def add(app: typer.Typer) -> None:
 
 
 def play(
-    env: Annotated[
-        str,
-        typer.Argument(
-            metavar="ENV",
-            help="A built-in name, module:Class or path/to/file.py:Class.",
-            autocompletion=common.complete_environment,
-        ),
-    ],
+    env: Annotated[str, typer.Argument(metavar="ENV", autocompletion=common.complete_environment)],
     against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AGENT",
-            help="Agent for the other seats; default: random.",
-            autocompletion=common.complete_agent,
-        ),
+        str | None, typer.Option(metavar="AGENT", autocompletion=common.complete_agent)
     ] = None,
-    seat: Annotated[int, typer.Option(min=0, help="Your seat; 0 begins.")] = 0,
+    seat: Annotated[int, typer.Option(min=0)] = 0,
     set_: common.Set = None,
-    set_agent: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Set a parameter of AGENT; may be repeated."),
-    ] = None,
-    state: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Load a state that AGENT saved: a file, or OUT:AGENT of an experiment.",
-        ),
-    ] = None,
-    state_name: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="With --connect: load a state of AGENT that the broker stores."
-        ),
-    ] = None,
+    set_agent: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE")] = None,
+    state: Annotated[str | None, typer.Option(metavar="FILE")] = None,
+    state_name: Annotated[str | None, typer.Option(metavar="NAME")] = None,
     seed: Annotated[int | None, common.seed("Seed; the same seed gives the same game.")] = None,
-    games: Annotated[int, typer.Option(min=1, help="Number of games.")] = 1,
+    games: Annotated[int, typer.Option(min=1)] = 1,
     register_: common.Register = None,
     connect: common.MaybeConnect = None,
     token: common.Token = None,
@@ -68,6 +42,15 @@ def play(
     """Play against an agent in the terminal, within this program or through a running broker.
 
     Example: dovetail play connect_four --against td --seat 1
+
+    Args:
+        env: A built-in name, module:Class or path/to/file.py:Class.
+        against: Agent for the other seats; default: random.
+        seat: Your seat; 0 begins.
+        set_agent: Set a parameter of AGENT; may be repeated.
+        state: Load a state that AGENT saved: a file, or OUT:AGENT of an experiment.
+        state_name: With --connect: load a state of AGENT that the broker stores.
+        games: Number of games.
     """
     if state_name is not None and (connect is None or state is not None):
         raise common.UsageError("--state-name needs --connect and cannot be used with --state")

@@ -74,23 +74,18 @@ def results(
     columns: Columns = "",
     where: Conditions = None,
     by: By = "",
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of rows; default: 50 in a table.")
-    ] = None,
-    form: Annotated[
-        str | None,
-        typer.Option("--format", metavar="FORM", help="csv, jsonl or json instead of a table."),
-    ] = None,
-    compare: Annotated[
-        bool,
-        typer.Option(
-            "--compare", help="Compare the variants of the last sweep over seeds and tasks."
-        ),
-    ] = False,
+    limit: Annotated[int | None, typer.Option(min=1)] = None,
+    form: Annotated[str | None, typer.Option("--format", metavar="FORM")] = None,
+    compare: bool = False,
 ) -> None:
     """Query the results of an experiment.
 
     Example: dovetail results out/sweep --by variant,agent --where kind=evaluation
+
+    Args:
+        limit: Maximum number of rows; default: 50 in a table.
+        form: csv, jsonl or json instead of a table.
+        compare: Compare the variants of the last sweep over seeds and tasks.
     """
     from rich.markup import escape
 
@@ -153,28 +148,23 @@ def _compared(records: Records, out: str, form: str | None) -> None:
 
 def export(
     out: Where,
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="A file in .csv, .jsonl, .json or .parquet; .txt for the games; or a folder, "
-            "ending in /, for a Parquet file of each finished stage that it lacks.",
-        ),
-    ],
+    file: Annotated[str, typer.Argument(metavar="FILE")],
     table: TableName = "results",
     columns: Columns = "",
     where: Conditions = None,
     by: By = "",
-    all_: Annotated[
-        bool,
-        typer.Option("--all", help="For .txt: include interrupted episodes, which do not count."),
-    ] = False,
+    all_: Annotated[bool, typer.Option("--all")] = False,
 ) -> None:
     """Write the results of an experiment, or its games as text, to a file.
 
     Files already in a folder are kept, so the command can be repeated while an experiment runs.
 
     Example: dovetail export out/connect_four_two_learners games.txt
+
+    Args:
+        file: A file in .csv, .jsonl, .json or .parquet; .txt for the games; or a folder, ending in
+            /, for a Parquet file of each finished stage that it lacks.
+        all_: For .txt: include interrupted episodes, which do not count.
     """
     from dovetail_experiments.records import export as files
 
@@ -197,24 +187,18 @@ def export(
 
 
 def report(
-    out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="The folder of an experiment (out/NAME).")
-    ],
-    store: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="The experiment's database, if it is not in the folder."),
-    ] = None,
-    exact: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="Games per tournament and evaluation whose moves are compared with exact values.",
-        ),
-    ] = 50,
+    out: Annotated[Path, typer.Argument(metavar="OUT")],
+    store: Annotated[str | None, typer.Option(metavar="URL")] = None,
+    exact: Annotated[int, typer.Option(min=0)] = 50,
 ) -> None:
     """Write OUT/report.html, a page with all results; an experiment may still be running.
 
     Example: dovetail report out/connect_four_two_learners
+
+    Args:
+        out: The folder of an experiment (out/NAME).
+        store: The experiment's database, if it is not in the folder.
+        exact: Games per tournament and evaluation whose moves are compared with exact values.
     """
     from dovetail_experiments.reports.reporting import make
 
@@ -321,13 +305,14 @@ def _cell(name: str, value: Any) -> str:
 
 def tensorboard(
     out: Where,
-    logdir: Annotated[
-        Path, typer.Argument(metavar="LOGDIR", help="Target folder, with one per execution.")
-    ],
+    logdir: Annotated[Path, typer.Argument(metavar="LOGDIR")],
 ) -> None:
     """Write learning curves and the agents' measures as logs for TensorBoard.
 
     Example: dovetail tensorboard out/sweep runs && tensorboard --logdir runs
+
+    Args:
+        logdir: Target folder, with one per execution.
     """
     from dovetail_experiments.records.tensorboard import write
 
@@ -424,11 +409,14 @@ State = Annotated[
 
 def take(
     state: State,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE")],
 ) -> None:
     """Take a learner's state out into a file.
 
     Example: dovetail states take out/connect_four_two_learners:first first.state
+
+    Args:
+        file: The file to write.
     """
     from dovetail.protocol.display_text import line
     from dovetail_experiments.reports.output import write
@@ -440,12 +428,16 @@ def take(
 
 
 def compare(
-    one: Annotated[str, typer.Argument(metavar="ONE", help="OUT:AGENT or a file.")],
-    other: Annotated[str, typer.Argument(metavar="OTHER", help="OUT:AGENT or a file.")],
+    one: Annotated[str, typer.Argument(metavar="ONE")],
+    other: Annotated[str, typer.Argument(metavar="OTHER")],
 ) -> None:
     """Compare two states; list their differences.
 
     Example: dovetail states compare out/a:first out/b:first
+
+    Args:
+        one: OUT:AGENT or a file.
+        other: OUT:AGENT or a file.
     """
     from dovetail_experiments.records.records import read_state
     from dovetail_experiments.records.states import differences
@@ -459,15 +451,16 @@ def compare(
 
 def put(
     state: State,
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A saved state: a file, or OUT:AGENT.")
-    ],
+    file: Annotated[str, typer.Argument(metavar="FILE")],
 ) -> None:
     """Put a state back into a record; the one that it replaces is kept in a file.
 
     `dovetail run --resume` continues from the new state.
 
     Example: dovetail states put out/connect_four_two_learners:first first.state
+
+    Args:
+        file: A saved state: a file, or OUT:AGENT.
     """
     from dovetail_experiments.records.records import read_state
     from dovetail_experiments.records.states import check, replace

@@ -40,65 +40,19 @@ def add(app: typer.Typer) -> None:
 
 
 def web(
-    connect: Annotated[
-        str,
-        typer.Option(metavar="ADDRESS", envvar="DOVETAIL_BROKER", help="Where the broker is."),
-    ] = ADDRESS,
+    connect: Annotated[str, typer.Option(metavar="ADDRESS", envvar="DOVETAIL_BROKER")] = ADDRESS,
     token: Token = None,
     key: KeyFile = None,
-    games: Annotated[
-        bool,
-        typer.Option(
-            "--games", help="Start a broker with all games and some agents, instead of connecting."
-        ),
-    ] = False,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
-    ] = 8757,
-    journal: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Journal whose episodes can be replayed.")
-    ] = None,
-    store: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OUT",
-            help="Results to show: the folder of an experiment (out/NAME), a SQLite file, or the "
-            "URL of a database; may be repeated.",
-        ),
-    ] = None,
-    arena: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Show the arena that FILE describes, at its broker and with its journal.",
-        ),
-    ] = None,
-    peers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Let visitors write agents, which connect to the broker here "
-            "(`dovetail broker --web`), such as wss://play.example.org.",
-        ),
-    ] = None,
-    password_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="File with the password that visitors must give, with any name; without it, "
-            "DOVETAIL_PASSWORD.",
-        ),
-    ] = None,
-    name: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="HOST",
-            help="Name under which a proxy serves the page, such as play.example.org; may be "
-            "repeated. With a password every name is served.",
-        ),
-    ] = None,
-    show: Annotated[bool, typer.Option("--open/--no-open", help="Open the page.")] = True,
+    games: bool = False,
+    host: str = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8757,
+    journal: Annotated[Path | None, typer.Option(metavar="PATH")] = None,
+    store: Annotated[list[str] | None, typer.Option(metavar="OUT")] = None,
+    arena: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    peers: Annotated[str | None, typer.Option(metavar="ADDRESS")] = None,
+    password_file: Annotated[Path | None, typer.Option(metavar="PATH")] = None,
+    name: Annotated[list[str] | None, typer.Option(metavar="HOST")] = None,
+    show: Annotated[bool, typer.Option("--open/--no-open")] = True,
 ) -> None:
     """Watch, play and replay games in a browser, and look at results.
 
@@ -109,6 +63,23 @@ def web(
     Example: dovetail web --store out/connect_four_two_learners
 
     Example: dovetail web --arena arena.toml
+
+    Args:
+        connect: Where the broker is.
+        games: Start a broker with all games and some agents, instead of connecting.
+        host: Address to listen on.
+        port: Port to listen on; 0 picks a free one.
+        journal: Journal whose episodes can be replayed.
+        store: Results to show: the folder of an experiment (out/NAME), a SQLite file, or the URL of
+            a database; may be repeated.
+        arena: Show the arena that FILE describes, at its broker and with its journal.
+        peers: Let visitors write agents, which connect to the broker here (`dovetail broker
+            --web`), such as wss://play.example.org.
+        password_file: File with the password that visitors must give, with any name; without it,
+            DOVETAIL_PASSWORD.
+        name: Name under which a proxy serves the page, such as play.example.org; may be repeated.
+            With a password every name is served.
+        show: Open the page.
     """
     from dovetail.peer.extras import needed
 
