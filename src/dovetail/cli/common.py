@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
@@ -344,25 +344,38 @@ def _complete(kind: plugins.Kind, incomplete: str) -> list[str]:
 # -- tables ----------------------------------------------------------------------------------
 
 
+def table(
+    columns: Iterable[str], rows: Iterable[Iterable[Any]], title: str = "", **look: Any
+) -> Table:
+    """Return a table of values as text, each shown as it is."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    named = escape(title) if title else None
+    made = Table(title=named, title_justify="left", title_style="bold", **look)
+    for column in columns:
+        made.add_column(column, overflow="fold")
+    for row in rows:
+        made.add_row(*(escape(str(each)) for each in row))
+    return made
+
+
 def options_table(title: str, schema: Mapping[str, Any]) -> Table | str:
     """Return a table of options from their JSON Schemas, or a line that says there are none.
 
     Invalid parts of the schemas, which come from other programs, are left out.
     """
     from rich.markup import escape
-    from rich.table import Table
+
+    def row(name: str, given: Any) -> list[str]:
+        each = given if isinstance(given, Mapping) else {}
+        default = jsontext.option(each["default"]) if "default" in each else "(required)"
+        return [name, _type(each), default, _range(each), str(each.get("description", ""))]
 
     if not schema:
         return f"{escape(title)}: no options"
-    table = Table(title=escape(title), title_justify="left", title_style="bold")
-    for column in ("option", "type", "default", "range", "description"):
-        table.add_column(column, overflow="fold")
-    for name, given in schema.items():
-        each = given if isinstance(given, Mapping) else {}
-        default = jsontext.option(each["default"]) if "default" in each else "(required)"
-        row = (name, _type(each), default, _range(each), str(each.get("description", "")))
-        table.add_row(*map(escape, row))
-    return table
+    columns = ("option", "type", "default", "range", "description")
+    return table(columns, (row(*each) for each in schema.items()), title)
 
 
 def _alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from dovetail.cli.common import UsageError, show, warn
+from dovetail.cli.common import UsageError, show, table, warn
 from dovetail.cli.group import group
 from dovetail.cli.standard_streams import reserved
 from dovetail.protocol import json_text as jsontext
@@ -140,15 +140,11 @@ def list_(
     if not rows:
         print("no keys; `dovetail keys make NAME` makes one")
         return
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None)
-    for column in rows[0]:
-        table.add_column(column, overflow="fold", no_wrap=column == "public key")
-    for row in rows:
-        table.add_row(*(escape(" ".join(v) if isinstance(v, list) else v) for v in row.values()))
-    show(table)
+    lines = ((" ".join(v) if isinstance(v, list) else v for v in row.values()) for row in rows)
+    found = table(rows[0], lines, box=None)
+    for column in found.columns:
+        column.no_wrap = column.header == "public key"
+    show(found)
 
 
 @commands.command()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.common import RecordedEnv, UsageError, position, show
+from dovetail.cli.common import RecordedEnv, UsageError, position, show, table
 from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
 from dovetail.protocol.display_text import coloured, line
@@ -101,15 +101,10 @@ def _drawing(name: str) -> Callable[..., None]:
 
 def list_episodes(journal: Path) -> None:
     """Print a table of a journal's episodes."""
-    from rich.markup import escape
-    from rich.table import Table
-
     from dovetail.protocol.journal import TRIED, episodes, uncounted
 
     void = uncounted(journal)
-    table = Table()
-    for column in ("#", "when", "environment", "agents", "mode", "turns", "outcome", "reason"):
-        table.add_column(column, overflow="fold")
+    rows: list[list[Any]] = []
     for number, played in episodes(journal):
         result = played.result
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(played.time))
@@ -121,9 +116,10 @@ def list_episodes(journal: Path) -> None:
             what = "an opening was tried" if played.label == TRIED else "an interrupted attempt"
             reason += f"; {what}, not counted"
         agents = ", ".join(map(line, played.players))
-        row = [when, played.environment, agents, played.mode, str(result.turns), outcome, reason]
-        table.add_row(str(number), *map(escape, row))
-    show(table if table.row_count else f"{journal} has no episodes")
+        row = [when, played.environment, agents, played.mode, result.turns, outcome, reason]
+        rows.append([number, *row])
+    columns = ("#", "when", "environment", "agents", "mode", "turns", "outcome", "reason")
+    show(table(columns, rows) if rows else f"{journal} has no episodes")
 
 
 def recorded(environment: str, name: str | None) -> type[Environment]:

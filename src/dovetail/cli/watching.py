@@ -159,16 +159,10 @@ def _described(kind: str, name: str, found: type[Any]) -> dict[str, Any]:
 
 
 def _names(found: list[tuple[plugins.Kind, str, type[Any]]]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
     for kind in ("environment", "agent"):
-        shown = Table(title=f"{kind}s", title_justify="left", title_style="bold", box=None)
-        shown.add_column("", no_wrap=True)
-        shown.add_column("", overflow="fold")
-        for each, name, made in found:
-            if each == kind:
-                shown.add_row(escape(name), escape(_summary(made)))
+        rows = [(name, _summary(made)) for each, name, made in found if each == kind]
+        shown = common.table(("", ""), rows, f"{kind}s", box=None)
+        shown.columns[0].no_wrap, shown.columns[0].overflow = True, "ellipsis"
         common.show(shown)
     common.show("`dovetail list NAME` shows options")
 
@@ -195,44 +189,18 @@ def _plain(text: str) -> Any:
 
 def _show_catalogue(address: str, present: dict[str, Any]) -> None:
     from rich.markup import escape
-    from rich.table import Table
 
-    def grid(title: str, columns: list[str], rows: list[list[Any]]) -> None:
-        if not rows:
-            common.show(f"{title}: none")
-            return
-        shown = Table(title=title, title_justify="left", title_style="bold")
-        for column in columns:
-            shown.add_column(column, overflow="fold")
-        for row in rows:
-            shown.add_row(*(escape(str(each)) for each in row))
-        common.show(shown)
+    def grid(title: str, columns: list[str], keys: list[str], about: str) -> None:
+        rows = [[each[key] for key in keys] for each in present[about]]
+        common.show(common.table(columns, rows, title) if rows else f"{escape(title)}: none")
 
-    grid(
-        f"connected to {escape(address)}",
-        ["name", "role", "state", "software"],
-        [[p["name"], p["role"], p["state"], p["software"]] for p in present["peers"]],
-    )
-    grid(
-        "runs",
-        ["run", "environment", "agents", "state", "finished", "of"],
-        [
-            [
-                r["run"],
-                r["environment"],
-                ", ".join(r["agents"]),
-                r["state"],
-                r["finished"],
-                r["episodes"],
-            ]
-            for r in present["runs"]
-        ],
-    )
-    grid(
-        "agents that exist",
-        ["instance", "agent", "at", "episodes now"],
-        [[i["instance"], i["agent"], i["peer"], i["busy"]] for i in present["instances"]],
-    )
+    keys = ["name", "role", "state", "software"]
+    grid(f"connected to {address}", keys, keys, "peers")
+    present["runs"] = [{**run, "agents": ", ".join(run["agents"])} for run in present["runs"]]
+    keys = ["run", "environment", "agents", "state", "finished"]
+    grid("runs", [*keys, "of"], [*keys, "episodes"], "runs")
+    columns = ["instance", "agent", "at", "episodes now"]
+    grid("agents that exist", columns, ["instance", "agent", "peer", "busy"], "instances")
     if present["kept"]:
         common.show(_plain(f"kept: {', '.join(present['kept'])}"))
     for kind in ("environment", "agent"):
