@@ -200,8 +200,7 @@ class AgentCases(sessions.HostCases):
         p.expect("reply", id=5000, body="old")
         sessions.renewed(p, resumed=False)
         for stray in (step(1, 1), start(2)):
-            p.send(stray)
-            p.expect("error", code="unknown", answers=p.seq)
+            p.rejects(stray, code="unknown")
         p.refused("message", instance=1, body="counters")
         seated(p)
         p.send(start(1), message(5000, "new"))
@@ -271,8 +270,7 @@ class AgentCases(sessions.HostCases):
         wanted = {"values": [0.0, 1.0, 2.0], "text": "turn 0"}
         if found is not None:
             holds(found, **wanted)
-        p.send(step(1, 1))
-        answer = p.expect("action", episode=1, turn=1, seat=0, action=2)
+        answer = p.answer_to(step(1, 1), "action", episode=1, turn=1, seat=0, action=2)
         if answer.get("thoughts") is not None:
             raise Failed("no thoughts without `think`", brief(answer))
 
@@ -319,8 +317,7 @@ class AgentCases(sessions.HostCases):
         for number, (what, data, value) in enumerate(values.encodings()):
             head = codec.encode({**start(number + 1), "legal": None})
             head = head.replace(b"\xabobservation\x00", b"\xabobservation" + data)
-            p.send(head)
-            answer = p.expect("action", episode=number + 1)
+            answer = p.answer_to(head, "action", episode=number + 1)
             if not same(answer.get("action"), value):
                 raise Failed(f"{brief(value)} for {what}", brief(answer))
 
@@ -441,16 +438,14 @@ class AgentCases(sessions.HostCases):
         """S6.8: An agent that cannot play answers `init` with an `error` `unavailable` that
         `answers` it."""
         create(p, parameters={"refuse": True})
-        p.send(init(4, 1))
-        p.expect("error", code="unavailable", answers=p.seq, id=None, message=ANY)
+        p.rejects(init(4, 1), code="unavailable", id=None, message=ANY)
         self.works(p)
 
     def an_agent_that_crashes(self, p: Program) -> None:
         """S6.8 S12.1: An agent that fails at a decision sends an `error` `crashed` that `answers`
         it."""
         begun(p)
-        p.send(step(1, 1, observation="crash", reward=1.0))
-        p.expect("error", code="crashed", answers=p.seq, id=None, message=ANY)
+        p.rejects(step(1, 1, observation="crash", reward=1.0), code="crashed", id=None, message=ANY)
         p.send(end(1, reason="crashed", blame=0), start(2))
         acts(p, 2, 0)
         counters(p, 2, 1, 0.0)
@@ -634,8 +629,7 @@ class AgentCases(sessions.HostCases):
         for i in bodies:
             p.expect("reply", id=2000 + i, body=i)
         for i in (0, 150):
-            p.send(sent[i])
-            p.expect("reply", id=2000 + i, body=i)
+            p.answer_to(sent[i], "reply", id=2000 + i, body=i)
 
     def settled_answers_are_forgotten(self, p: Program) -> None:
         """S5.3, level 2: A frame up to `ping.settled` is not repeated, so the peer drops its answer
@@ -647,8 +641,7 @@ class AgentCases(sessions.HostCases):
         p.quiet("nothing was asked", settled=sent[0]["seq"])
         p.send(sent[0])
         p.quiet("what is settled is not answered again")
-        p.send(sent[1])
-        p.expect("reply", id=2002, body=2002)
+        p.answer_to(sent[1], "reply", id=2002, body=2002)
 
     def several_instances(self, p: Program) -> None:
         """S7.5: Instances do not share memory."""
@@ -770,8 +763,7 @@ class AgentCases(sessions.HostCases):
         `answers` it."""
         seated(p)
         for stray in (step(42, 3), start(43, match=9), start(44, seat=1)):
-            p.send(stray)
-            p.expect("error", code="unknown", answers=p.seq, message=ANY)
+            p.rejects(stray, code="unknown", message=ANY)
         self.works(p)
 
     def an_init_that_comes_again(self, p: Program) -> None:

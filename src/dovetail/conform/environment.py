@@ -112,8 +112,7 @@ def episode_goes_on(p: Program) -> None:
 
 def grouped(p: Program, **configuration: Any) -> None:
     """Create group 1 of two slots."""
-    p.send({**opening(**configuration), "slots": 2})
-    p.expect("spec", match=1)
+    p.answer_to({**opening(**configuration), "slots": 2}, "spec", match=1)
 
 
 def batch(number: int, **columns: Any) -> dict[str, Any]:
@@ -169,8 +168,7 @@ class EnvironmentCases(sessions.HostCases):
         `answers` it."""
         wrong: list[dict[str, Any]] = [{"colour": 1}, {"seats": "two"}, {"seats": 0}]
         for number, options in enumerate([*wrong, {"fail": "open"}], 1):
-            p.send(opening(number, **options))
-            p.expect("error", answers=p.seq, id=None, code=ANY, message=ANY)
+            p.rejects(opening(number, **options), id=None, code=ANY, message=ANY)
         p.send({"type": "open", "match": 9, "environment": "chess"})
         p.expect("error", answers=p.seq, id=None, code=ANY, message=ANY)
         self.works(p)
@@ -208,8 +206,7 @@ class EnvironmentCases(sessions.HostCases):
         begun(p)
         p.send({"type": "close", "match": 1})
         for stray in (step(1, 0, [0, 0]), step(77, 0, [0, 1]), start(5, 99)):
-            p.send(stray)
-            p.expect("error", code="unknown", answers=p.seq, message=ANY)
+            p.rejects(stray, code="unknown", message=ANY)
         self.works(p)
 
     # -- episodes ----------------------------------------------------------------------------------
@@ -422,8 +419,7 @@ class EnvironmentCases(sessions.HostCases):
         """S6.9, level 2: A step for a turn other than the episode's last gets an `error` `unknown`
         that `answers` it."""
         begun(p)
-        p.send(step(1, 5, [0, 1]))
-        p.expect("error", code="unknown", answers=p.seq)
+        p.rejects(step(1, 5, [0, 1]), code="unknown")
         plays(p, step(1, 0, [0, 1]), [1])
 
     def a_start_that_comes_again(self, p: Program) -> None:
@@ -448,8 +444,7 @@ class EnvironmentCases(sessions.HostCases):
         p.quiet("nothing was asked", settled=sent[0]["seq"])
         p.send(sent[0])
         p.quiet("what is settled is not answered again")
-        p.send(sent[1])
-        p.expect("spec", match=2)
+        p.answer_to(sent[1], "spec", match=2)
 
     def a_new_start_abandons_the_old_episode(self, p: Program) -> None:
         """S6.1: `start` begins an episode, and abandons one in progress in the same match."""
@@ -467,11 +462,9 @@ class EnvironmentCases(sessions.HostCases):
         """S6.9: A refused action gets an `error` `illegal` that `answers` the step and names the
         `seat`; the episode is unchanged."""
         begun(p)
-        p.send(step(1, 0, [0, -1]))
-        p.expect("error", code="illegal", answers=p.seq, seat=0, id=None, message=ANY)
+        p.rejects(step(1, 0, [0, -1]), code="illegal", seat=0, id=None, message=ANY)
         view(plays(p, step(1, 0, [0, 1]), [1]), 1, observation=[[0, 1]])
-        p.send(step(1, 1, [1, -1]))
-        p.expect("error", code="illegal", answers=p.seq, seat=1)
+        p.rejects(step(1, 1, [1, -1]), code="illegal", seat=1)
         plays(p, start(2), [0])
 
     def rules_that_fail(self, p: Program) -> None:
@@ -482,8 +475,7 @@ class EnvironmentCases(sessions.HostCases):
             p.send(start(match, match))
             if where == "step":
                 turn(p, match, 0, [0])
-                p.send(step(match, 0, [0, 0]))
-            p.expect("error", answers=p.seq, code="crashed", id=None, seat=None, message=ANY)
+                p.rejects(step(match, 0, [0, 0]), code="crashed", id=None, seat=None, message=ANY)
         self.works(p)
 
     def a_failure_that_comes_again(self, p: Program) -> None:
@@ -543,12 +535,10 @@ class EnvironmentCases(sessions.HostCases):
         turn(p, 1, 1, [1])
         p.expect("reply", id=5000, body="old")
         sessions.renewed(p, resumed=False)
-        p.send(step(1, 1, [1, 0]))
-        p.expect("error", code="unknown", answers=p.seq)
+        p.rejects(step(1, 1, [1, 0]), code="unknown")
         spec = opened(p, 1, seats=4)
         p.check(spec, "spec", {"seats": 4})
-        p.send(message("new"))
-        p.expect("reply", id=5000, body="new")
+        p.answer_to(message("new"), "reply", id=5000, body="new")
         plays(p, start(1), [0])
 
     def a_step_through_a_long_silence(self, p: Program) -> None:
@@ -592,10 +582,8 @@ class EnvironmentCases(sessions.HostCases):
         `answers` it."""
         grouped(p)
         begins = {"episodes": i8(7), "seeds": u8(5)}
-        p.send(batch(0, restarts=i4(2), **begins))
-        p.expect("error", answers=p.seq, code=ANY, message=ANY)
-        p.send({**batch(0, restarts=i4(0), **begins), "match": 77})
-        p.expect("error", answers=p.seq, code="unknown", message=ANY)
+        p.rejects(batch(0, restarts=i4(2), **begins), code=ANY, message=ANY)
+        p.rejects({**batch(0, restarts=i4(0), **begins), "match": 77}, code="unknown", message=ANY)
         self.works(p)
 
     def a_slot_that_fails_alone(self, p: Program) -> None:

@@ -275,6 +275,16 @@ class Program:
         self.check(message, kind, fields)
         return message
 
+    def answer_to(self, sent: Fields | bytes, kind: str, **fields: Any) -> Fields:
+        """Send a message; return the next one heard, which must be as ``expect`` says."""
+        self.send(sent)
+        return self.expect(kind, **fields)
+
+    def rejects(self, sent: Fields, **fields: Any) -> None:
+        """Send a message, which must get an ``error`` that ``answers`` it."""
+        self.send(sent)
+        self.expect("error", answers=self.seq, **fields)
+
     def check(self, message: Fields, kind: str, fields: Fields) -> None:
         for name, value in {"type": kind, **fields}.items():
             found = message.get(name, _default(kind, name, self.role))

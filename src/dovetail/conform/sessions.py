@@ -89,10 +89,8 @@ class SessionCases:
         p.send({"type": "ping", "number": 7}, {"type": "ping", "number": 9})
         p.expect("pong", number=7)
         p.expect("pong", number=9)
-        p.send({"type": "ping"})
-        p.expect("pong", number=0)
-        p.send({"type": "ping", "number": 2**40})
-        p.expect("pong", number=2**40)
+        p.answer_to({"type": "ping"}, "pong", number=0)
+        p.answer_to({"type": "ping", "number": 2**40}, "pong", number=2**40)
 
     def pongs_say_what_has_arrived(self, p: Program) -> None:
         """S5.4: `pong.seen` is the highest `seq` that has arrived, and nothing beyond it."""
@@ -155,8 +153,7 @@ class SessionCases:
             deep = [deep]
         extras = ([0] * 99_990, deep, bytes((1 << 24) - 64))
         for number, extra in enumerate(extras, 1):
-            p.send({"type": "ping", "number": number, "extra": extra})
-            p.expect("pong", number=number)
+            p.answer_to({"type": "ping", "number": number, "extra": extra}, "pong", number=number)
 
     def frames_beyond_the_limits(self, p: Program) -> None:
         """S11.2, level 2: A frame beyond the limits gets an `error` `limit`."""
@@ -165,8 +162,7 @@ class SessionCases:
         for _ in range(32):
             deep = [deep]
         for extra in ([0] * 100_001, deep, bytes(1 << 24)):
-            p.send({"type": "ping", "number": 1, "extra": extra})
-            p.expect("error", code="limit")
+            p.answer_to({"type": "ping", "number": 1, "extra": extra}, "error", code="limit")
 
     def unknown_types_do_no_harm(self, p: Program) -> None:
         """S9.1 S15.1: A type that is not in the receiver's row is refused or ignored, and does no
@@ -182,8 +178,7 @@ class SessionCases:
         self.listen(p)
         foreign = {"type": "hello", "version": 1, "role": "agent"}
         for message in ({"type": "dance"}, {"type": "turns", "episodes": 1}, foreign):
-            p.send(message)
-            p.expect("error", code="unknown-type")
+            p.answer_to(message, "error", code="unknown-type")
         self.works(p)
 
     def unknown_fields_are_ignored(self, p: Program) -> None:
@@ -196,10 +191,8 @@ class SessionCases:
         """S3.6: Keys may come in any order, the last of two equal keys counts, and headers need not
         be the shortest."""
         self.listen(p)
-        p.send(b"\x82\xa6number\x03\xa4type\xa4ping")
-        p.expect("pong", number=3)
-        p.send(b"\x83\xa4type\xa4ping\xa6number\x01\xa6number\x02")
-        p.expect("pong", number=2)
+        p.answer_to(b"\x82\xa6number\x03\xa4type\xa4ping", "pong", number=3)
+        p.answer_to(b"\x83\xa4type\xa4ping\xa6number\x01\xa6number\x02", "pong", number=2)
         p.send(b"\xde\x00\x02\xa4type\xd9\x04ping\xa6number\xcf\x00\x00\x00\x00\x00\x00\x00\x05")
         p.expect("pong", number=5)
 
@@ -255,8 +248,7 @@ class SessionCases:
         welcomed(p, heartbeat=0.75)
         self.listen(p)
         for number in range(14):  # for longer than the 3 s of silence that would be too long
-            p.send({"type": "ping", "number": number})
-            p.expect("pong", number=number)
+            p.answer_to({"type": "ping", "number": number}, "pong", number=number)
             time.sleep(0.25)
         self.works(p)
 
