@@ -9,7 +9,6 @@ import typer
 
 from dovetail.cli import common
 from dovetail.cli.command_options import add_command
-from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
     from dovetail_bridges.rlglue.adapters import NativeSide
@@ -122,10 +121,8 @@ class Options:
         from dovetail_bridges.rlglue.seat import SeatOptions
         from dovetail_bridges.rlglue.seat import observe as how
 
-        try:
+        with common.refusing("--observe"):
             index, mask = how(self.observe or [])
-        except DovetailError as error:
-            raise common.UsageError(f"--observe: {error}") from None
         return SeatOptions(index, mask, self.illegal, self.penalty, self.tries)
 
     def joining(self, view: SeatOptions) -> JoinOptions:

@@ -61,10 +61,8 @@ def play(
     parameters = common.settings(set_agent, "--set-agent")
     data = None
     if state is not None:
-        try:
+        with common.refusing():
             data = _read(state)
-        except DovetailError as error:
-            raise common.UsageError(str(error)) from None
     if seed is None:
         seed = secrets.randbelow(1 << 53)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dovetail.cli.common import UsageError, log_to_stderr, warn
 from dovetail.cli.common import agent as find_agent
 from dovetail.cli.common import environment as find_environment
+from dovetail.cli.common import log_to_stderr, refusing, warn
 from dovetail.client.client import Experiment
 from dovetail.peer import options
 from dovetail.peer.agents.host import AgentHost
@@ -30,11 +30,9 @@ def seats(env: str, configuration: dict[str, Any], *, local: bool) -> int:
         if local:
             raise
         return 2
-    try:
+    with refusing():
         read = options.read(kind.Configuration, configuration, f"environment {env}")
         return declared(kind(read)).seats
-    except DovetailError as error:
-        raise UsageError(str(error)) from None
 
 
 Place = tuple["Experiment", str, str, str | None]

@@ -8,7 +8,8 @@ import os
 import shutil
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
@@ -50,6 +51,15 @@ state = CommonOptions()
 
 class UsageError(DovetailError):
     """The command line is invalid."""
+
+
+@contextmanager
+def refusing(option: str = "") -> Iterator[None]:
+    """Turn a DovetailError into one about the command line, or about an option of it."""
+    try:
+        yield
+    except DovetailError as error:
+        raise UsageError(f"{option}: {error}" if option else str(error)) from None
 
 
 def complain(error: Exception) -> int:
@@ -237,10 +247,8 @@ def register(given: Sequence[str] | None) -> None:
     from dovetail.peer import plugins
 
     for each in given or ():
-        try:
+        with refusing("--register"):
             plugins.register(each)
-        except DovetailError as error:
-            raise UsageError(f"--register: {error}") from None
 
 
 def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, Any]:
@@ -282,10 +290,8 @@ def _preset(kind: plugins.Kind, name: str, given: Mapping[str, Any] | None) -> A
     from dovetail.peer.presets import preset
 
     found = _find(kind, name)
-    try:
+    with refusing():
         return preset(found, dict(given or {}), f"{kind} {name}")
-    except DovetailError as error:
-        raise UsageError(str(error)) from None
 
 
 def served(kind: plugins.Kind, name: str, given: Mapping[str, Any]) -> Any:
@@ -295,10 +301,8 @@ def served(kind: plugins.Kind, name: str, given: Mapping[str, Any]) -> Any:
     found = _preset(kind, name, given)
     provided(found, f"{kind} {name}")
     if given:
-        try:
+        with refusing():
             tried(found, f"{kind} {name}")
-        except DovetailError as error:
-            raise UsageError(str(error)) from None
     return found
 
 
@@ -307,10 +311,8 @@ def made(name: str, given: Mapping[str, Any], seed: int) -> Agent:
     from dovetail.peer import options
 
     kind = agent(name, given)
-    try:
+    with refusing():
         parameters = options.read(kind.Parameters, {}, f"agent {name}")
-    except DovetailError as error:
-        raise UsageError(str(error)) from None
     return kind(parameters, seed)
 
 

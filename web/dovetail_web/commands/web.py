@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.cli.broker import loopback
-from dovetail.cli.common import ADDRESS, KeyFile, Token, UsageError, log_to_stderr, warn
+from dovetail.cli.common import ADDRESS, KeyFile, Token, UsageError, log_to_stderr, refusing, warn
 from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
@@ -165,10 +165,8 @@ def _readable(stores: list[str]) -> None:
     from dovetail_experiments.records.records import Records
 
     for each in stores:
-        try:
+        with refusing("--store"):
             Records(each, check=False).close()
-        except DovetailError as error:
-            raise UsageError(f"--store: {error}") from None
 
 
 def _journal(journal: Path) -> None:
@@ -177,10 +175,8 @@ def _journal(journal: Path) -> None:
 
     if not journal.exists():
         raise UsageError(f"--journal: {journal} does not exist; `dovetail broker` writes it")
-    try:
+    with refusing("--journal"):
         next(entries(journal), None)
-    except DovetailError as error:
-        raise UsageError(f"--journal: {error}") from None
 
 
 def _password(file: Path | None) -> str | None:
