@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import update_wrapper
 from typing import Any
 
 from dovetail.client.client import Experiment
@@ -12,7 +13,7 @@ from dovetail.client.inprocess import InProcess
 from dovetail.peer import plugins
 from dovetail.peer.agents.agent import Agent, End
 from dovetail.peer.agents.random_agent import Random
-from dovetail.peer.environments.environment import Environment, Turn
+from dovetail.peer.environments.environment import Environment
 from dovetail.peer.presets import declared
 from dovetail.peer.registry import one_line, type_name
 from dovetail.protocol.errors import DovetailError
@@ -43,30 +44,16 @@ class AgentSubject:
     episodes: int
 
 
-def _disguise(ours: type, theirs: type) -> None:
-    """Give a subclass of ours the name of the user's class, for errors and ``repr``."""
-    ours.__name__, ours.__qualname__ = theirs.__name__, theirs.__qualname__
-    ours.__module__ = theirs.__module__
-
-
 class AgentTrial:
-    """The agent in the first seat and random players in the others; it keeps all actions."""
+    """The agent in the first seat and random players in the others."""
 
     def __init__(self, subject: AgentSubject, state: bytes | None = None) -> None:
-        self.actions: list[Any] = []
         self.subject = subject
-        noted, kind = self.actions, subject.game
-
-        class Watched(kind):  # type: ignore[misc, valid-type]
-            def step(self, actions: Mapping[int, Any]) -> Turn:
-                noted.append(dict(actions))
-                turn: Turn = super().step(actions)
-                return turn
-
+        agent, game = subject.kind, subject.game
         self.failures = failures = list[str]()
         """Errors raised in ``end``, which would otherwise only show at the next decision."""
 
-        class Heard(subject.kind):  # type: ignore[misc, name-defined]
+        class Heard(agent):  # type: ignore[misc, valid-type]
             def end(self, end: End) -> None:
                 try:
                     super().end(end)
@@ -74,20 +61,14 @@ class AgentTrial:
                     failures.append(one_line(error))
                     raise
 
-        Heard.name, Heard.__doc__ = type_name(subject.kind), subject.kind.__doc__
-        _disguise(Heard, subject.kind)
-        self.game = type_name(kind)
-        Watched.name, Watched.__doc__ = self.game, kind.__doc__
-        _disguise(Watched, kind)
-        self._process = InProcess([Watched], [Heard, Opponent])
+        Heard.name = type_name(agent)
+        update_wrapper(Heard, agent, updated=())  # errors and its ``repr`` show the user's class
+        self._process = InProcess([game], [Heard, Opponent])
         self.experiment: Experiment = self._process.experiment()
-        name = type_name(subject.kind)
-        self.agent = self.experiment.create(
-            name, parameters=subject.parameters, seed=1, state=state
-        )
-        seats = declared(kind(kind.Configuration(**subject.configuration))).seats
-        other = [self.experiment.create(OPPONENT, seed=2)] * (seats - 1)
-        self.seats = [self.agent, *other]
+        given: dict[str, Any] = {"parameters": subject.parameters, "seed": 1, "state": state}
+        self.agent = self.experiment.create(Heard.name, **given)
+        seats = declared(game(game.Configuration(**subject.configuration))).seats
+        self.seats = [self.agent, *[self.experiment.create(OPPONENT, seed=2)] * (seats - 1)]
 
     def __enter__(self) -> AgentTrial:
         return self
@@ -95,15 +76,14 @@ class AgentTrial:
     def __exit__(self, *_: object) -> None:
         self._process.close()
 
-    def play(self, check: str, *, first: int = 0, mode: Mode = "learn", seed: int = 3) -> list[Any]:
-        """Play the episodes; return the actions of all seats.
+    def play(self, check: str, *, first: int = 0, mode: Mode = "learn", seed: int = 3) -> list[str]:
+        """Play the episodes; return a digest of the actions of each.
 
         Raises:
             CheckFailed: one ends early through the agent.
         """
-        before = len(self.actions)
         run = self.experiment.run(
-            self.game,
+            type_name(self.subject.game),
             self.seats,
             configuration=self.subject.configuration,
             episodes=self.subject.episodes,
@@ -122,7 +102,7 @@ class AgentTrial:
             if each.reason not in ("terminated", "truncated"):
                 wrong = f"episode {each.index} ended as {each.reason}: {short(each.message, 300)}"
                 raise CheckFailed(check, wrong, "a legal action for each decision", WRONG)
-        return self.actions[before:]
+        return [each.digest for each in results]
 
     def state(self, check: str) -> bytes:
         try:
