@@ -9,7 +9,7 @@ import msgspec
 from dovetail.conform import sessions, values
 from dovetail.conform.case import Failed
 from dovetail.conform.columns import bits, f8, i4, i8, u8
-from dovetail.conform.program import ANY, Program, brief, holds, same
+from dovetail.conform.program import ANY, Program, brief, holds, require, same
 from dovetail.protocol import codec, tensors
 from dovetail.protocol.messages import Reason
 
@@ -82,8 +82,7 @@ def counters(
     """Check an instance's counters; only what is allowed may come before."""
     found = p.only("message", {"instance": instance, "body": "counters"}, *allowed)
     wanted = {"decisions": decisions, "ends": ends, "reward": reward}
-    if not same(found, wanted):
-        raise Failed(f"counters {brief(wanted)}", brief(found))
+    require(same(found, wanted), f"counters {brief(wanted)}", found)
 
 
 def seated(p: Program, *seats: int, **fields: Any) -> None:
@@ -271,8 +270,7 @@ class AgentCases(sessions.HostCases):
         if found is not None:
             holds(found, **wanted)
         answer = p.answer_to(step(1, 1), "action", episode=1, turn=1, seat=0, action=2)
-        if answer.get("thoughts") is not None:
-            raise Failed("no thoughts without `think`", brief(answer))
+        require(answer.get("thoughts") is None, "no thoughts without `think`", answer)
 
     def resigning(self, p: Program) -> None:
         """S6.4: An agent may resign its episode, and report its measurements since its last
@@ -318,8 +316,7 @@ class AgentCases(sessions.HostCases):
             head = codec.encode({**start(number + 1), "legal": None})
             head = head.replace(b"\xabobservation\x00", b"\xabobservation" + data)
             answer = p.answer_to(head, "action", episode=number + 1)
-            if not same(answer.get("action"), value):
-                raise Failed(f"{brief(value)} for {what}", brief(answer))
+            require(same(answer.get("action"), value), f"{brief(value)} for {what}", answer)
 
     def the_largest_observation(self, p: Program) -> None:
         """S11.1: A frame may contain 16 MiB, and 100,000 values."""
@@ -339,8 +336,7 @@ class AgentCases(sessions.HostCases):
         found = p.reply("message", instance=1, body="spec")
         for kind in about:
             for wanted, got in zip(values.SENT_SPACES, (found or {}).get(kind, []), strict=False):
-                if not values.covers(wanted, got):
-                    raise Failed(f"the space {brief(wanted)}", brief(got))
+                require(values.covers(wanted, got), f"the space {brief(wanted)}", got)
             if len((found or {}).get(kind, [])) != len(values.SENT_SPACES):
                 raise Failed(f"{len(values.SENT_SPACES)} spaces", brief(found))
 
@@ -420,8 +416,7 @@ class AgentCases(sessions.HostCases):
         p.check(heard[-1], "action", {"episode": 2, "turn": 0, "action": 2})
         p.send(end(2, reason="illegal-action", blame=0))
         found = p.reply("message", instance=1, body="counters")
-        if found["ends"] != 2:
-            raise Failed("two ends heard", brief(found))
+        require(found["ends"] == 2, "two ends heard", found)
 
     def every_reason(self, p: Program) -> None:
         """S6.14: Every `reason` reaches the agent."""
@@ -519,8 +514,7 @@ class AgentCases(sessions.HostCases):
         found = p.expect("actions", batch=0, slots=i4(0, 1), faults=ANY)
         if [each.get("slot") for each in found["faults"]] != [0]:
             raise Failed("one of `faults`, of slot 0", brief(found))
-        if not same(found["actions"][1:], i8(2)):
-            raise Failed("action 2 in the other row", brief(found))
+        require(same(found["actions"][1:], i8(2)), "action 2 in the other row", found)
 
     def resigning_in_a_group(self, p: Program) -> None:
         """S16.7, groups: A row that resigns is listed in `resigns`; the others are answered.
@@ -529,8 +523,7 @@ class AgentCases(sessions.HostCases):
         p.send(steps(0, 0, 1, observations=[0, "resign"], **FIRST))
         wanted: dict[str, Any] = {"resigns": [1], "measures": [{}, {"regret": 0.5}]}
         found = p.expect("actions", batch=0, slots=i4(0, 1), actions=ANY, **wanted)
-        if not same(found["actions"][:1], i8(2)):
-            raise Failed("action 2 in the other row", brief(found))
+        require(same(found["actions"][:1], i8(2)), "action 2 in the other row", found)
         counters(p, 2, 0, 0.0)
 
     def a_batch_without_an_agent(self, p: Program) -> None:
@@ -558,15 +551,13 @@ class AgentCases(sessions.HostCases):
         docs/reference/conformer.md."""
         found = p.greeted.get("offers", [])
         wanted = [each for each in found if each.get("name") == "conformer"]
-        if len(wanted) != 1:
-            raise Failed("an offer named conformer", brief(found))
+        require(len(wanted) == 1, "an offer named conformer", found)
         offer = wanted[0]
         if offer.get("capacity", 1) != 0 or offer.get("instance", False):
             raise Failed("capacity 0 and no instance", brief(offer))
         if sorted(offer.get("wants", [])) != ["afterstates", "scene", "text"]:
             raise Failed("wants afterstates, scene and text", brief(offer))
-        if "refuse" not in offer.get("parameters", {}):
-            raise Failed("a parameter refuse", brief(offer))
+        require("refuse" in offer.get("parameters", {}), "a parameter refuse", offer)
         if offer["parameters"]["refuse"].get("type") != "boolean":
             raise Failed("JSON Schema of the parameter, type boolean", brief(offer["parameters"]))
 
@@ -612,8 +603,7 @@ class AgentCases(sessions.HostCases):
         p.send(step(1, 1), *again)
         heard = [p.hear("an action and three answers") for _ in range(4)]
         answers = {each["id"]: each for each in heard if "id" in each}
-        if set(answers) != {1001, 1002, 1003}:
-            raise Failed("answers to 1001, 1002 and 1003", brief(heard))
+        require(set(answers) == {1001, 1002, 1003}, "answers to 1001, 1002 and 1003", heard)
         if not same(answers[1002]["body"], before):
             raise Failed(f"the old answer {brief(before)} to the repeated message", brief(heard))
         if answers[1003]["state"].split()[0] != b"1":
@@ -683,8 +673,7 @@ class AgentCases(sessions.HostCases):
             acts(p, episode, 0, action=REWARDS)
             p.send(end(episode))
             ids.append(question["id"])
-        if not ids[0] < ids[1]:
-            raise Failed("ids that rise", brief(ids))
+        require(ids[0] < ids[1], "ids that rise", ids)
         counters(p, 2, 2, 0.0)
 
     def a_lookahead_that_is_refused(self, p: Program) -> None:

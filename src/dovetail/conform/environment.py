@@ -9,7 +9,7 @@ import numpy as np
 from dovetail.conform import sessions, values
 from dovetail.conform.case import Failed
 from dovetail.conform.columns import bits, f8, i4, i8, u8
-from dovetail.conform.program import ANY, Program, brief, holds, same
+from dovetail.conform.program import ANY, Program, brief, holds, require, same
 from dovetail.protocol.legal import unmask
 
 
@@ -61,8 +61,7 @@ def begun(p: Program, **configuration: Any) -> dict[str, Any]:
 def view(message: dict[str, Any], seat: int, **wanted: Any) -> dict[str, Any]:
     """Return the view of a seat; check its fields."""
     found = [each for each in message.get("seats", []) if each["seat"] == seat]
-    if len(found) != 1:
-        raise Failed(f"one view of seat {seat}", brief(message))
+    require(len(found) == 1, f"one view of seat {seat}", message)
     defaults = {"reward": 0}
     for name, value in wanted.items():
         got = found[0].get(name, defaults.get(name))
@@ -134,8 +133,7 @@ class EnvironmentCases(sessions.HostCases):
         """S7.4, before the welcome: `hello.offers` describes the environments on offer, with the
         JSON Schema of each option."""
         found = [each for each in p.greeted.get("offers", []) if each.get("name") == "conformer"]
-        if len(found) != 1:
-            raise Failed("an offer named conformer", brief(p.greeted.get("offers")))
+        require(len(found) == 1, "an offer named conformer", p.greeted.get("offers"))
         names = "seats turns simultaneous mask space observation truncate fail"
         options = set(names.split())
         if not options <= set(found[0].get("parameters", {})):
@@ -147,8 +145,7 @@ class EnvironmentCases(sessions.HostCases):
         """S7.4: `open` is answered with the `spec` of the same match."""
         spec = opened(p, 4)
         p.check(spec, "spec", {"seats": 2, "max_turns": 3, "reward_range": [0, 1]})
-        if spec.get("name", "") not in ("", "conformer"):
-            raise Failed("name conformer, or none", brief(spec))
+        require(spec.get("name", "") in ("", "conformer"), "name conformer, or none", spec)
         for name in ("observation_spaces", "action_spaces"):
             wanted = {"space": "Discrete", "n": 3}
             if not all(values.covers(wanted, each) for each in spec[name] or [None]):
@@ -230,8 +227,7 @@ class EnvironmentCases(sessions.HostCases):
         p.send(step(1, 1, [0, 0], [1, 0], [2, 0]))
         last = turn(p, 1, 2, [], terminated=True)
         thirds = [abs(each - 1 / 3) < 1e-9 for each in last["outcome"]]
-        if thirds != [True] * 3:
-            raise Failed("outcome 1/3 for each of three", brief(last))
+        require(thirds == [True] * 3, "outcome 1/3 for each of three", last)
 
     def one_seat(self, p: Program) -> None:
         """S6.2: A single-agent task is a game with one seat."""
@@ -296,8 +292,7 @@ class EnvironmentCases(sessions.HostCases):
         """S8.4: `scenes`, in a `start` or a later `step`, requests the turn's public scene."""
         opened(p)
         first = plays(p, start(1), [0], text=None)
-        if first.get("scene") is not None:
-            raise Failed("no scene without `scenes`", brief(first))
+        require(first.get("scene") is None, "no scene without `scenes`", first)
         p.send({**step(1, 0, [0, 0]), "watched": True, "scenes": True})
         public(turn(p, 1, 1, [1]), 1)
         p.send(start(2, watched=True, scenes=True))

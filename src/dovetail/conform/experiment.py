@@ -6,7 +6,7 @@ from typing import Any
 
 from dovetail.conform import sessions, values
 from dovetail.conform.case import Failed
-from dovetail.conform.program import ANY, Program, brief, holds, same
+from dovetail.conform.program import ANY, Program, brief, holds, require, same
 
 
 def asked(p: Program, kind: str, answer: Any = None, **fields: Any) -> dict[str, Any]:
@@ -56,8 +56,7 @@ def wait(p: Program, what: str) -> None:
 def ended(p: Program, *episodes: int) -> None:
     """Check that the program reports these episodes, then the end of the run."""
     seen = [p.line("episode")["episode"] for _ in episodes]
-    if seen != list(episodes):
-        raise Failed(f"episodes {brief(list(episodes))}", brief(seen))
+    require(seen == list(episodes), f"episodes {brief(list(episodes))}", seen)
     p.line("done")
 
 
@@ -87,8 +86,7 @@ class ExperimentCases(sessions.SessionCases):
         """S7.1 S5.6: A request has an `id` higher than those before it; the reply with that `id` is
         its answer."""
         ids = [asked(p, "catalogue", {"number": i})["id"] for i in range(5)]
-        if ids != sorted(set(ids)):
-            raise Failed("ids that rise", brief(ids))
+        require(ids == sorted(set(ids)), "ids that rise", ids)
 
     def a_request_that_is_refused(self, p: Program) -> None:
         """S7.1: Any request may get an `error` with its `id` instead; the program gets the code and
@@ -338,9 +336,7 @@ class ExperimentCases(sessions.SessionCases):
         and ends."""
         running(p)
         wait(p, "done")
-        p.send(sessions.HELLO_FIRST)
-        p.resumes()
-        p.greet(resumed=False)
+        sessions.renewed(p, resumed=False)
         p.line("lost", ANY)
         p.exits(1)
 

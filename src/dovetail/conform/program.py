@@ -90,11 +90,16 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def require(truth: bool, expected: str, got: Any) -> None:
+    """Fail the case unless something is true."""
+    if not truth:
+        raise Failed(expected, brief(got))
+
+
 def holds(found: Any, **wanted: Any) -> None:
     """Check fields of a map, which may have others."""
     got = {key: found.get(key) for key in wanted} if isinstance(found, dict) else found
-    if not same(got, wanted):
-        raise Failed(brief(wanted), brief(found))
+    require(same(got, wanted), brief(wanted), found)
 
 
 def brief(value: Any) -> str:

@@ -36,6 +36,21 @@ def bad_frames() -> Iterator[Malformed]:
             yield vector
 
 
+def answer_to_bad(p: Program, vector: Malformed, what: str) -> dict[str, Any]:
+    """Send a bad frame and a ping; return the first answer, an ``error`` or at once the pong."""
+    p.send(vector.frame)
+    number = p.ping()
+    answer = p.hear(what.format(number=number, name=vector.name), pongs=True)
+    if answer["type"] == "error":
+        p.expect("pong", number=number)
+    return answer
+
+
+def nested(depth: int) -> object:
+    """Return an array of that depth."""
+    return [nested(depth - 1)] if depth else 0
+
+
 class SessionCases:
     """The cases of every role.
 
@@ -104,11 +119,7 @@ class SessionCases:
         """S3.4 S15.1: An unreadable frame is refused or ignored, and does no harm."""
         self.listen(p)
         for vector in bad_frames():
-            p.send(vector.frame)
-            number = p.ping()
-            answer = p.hear(f"pong {number} after {vector.name}", pongs=True)
-            if answer["type"] == "error":
-                p.expect("pong", number=number)
+            answer_to_bad(p, vector, "pong {number} after {name}")
         self.works(p)
 
     def bad_frames_are_refused(self, p: Program) -> None:
@@ -117,11 +128,7 @@ class SessionCases:
         self.listen(p)
         wrong = []
         for vector in bad_frames():
-            p.send(vector.frame)
-            number = p.ping()
-            answer = p.hear(f"error {vector.code} for {vector.name}", pongs=True)
-            if answer["type"] == "error":
-                p.expect("pong", number=number)
+            answer = answer_to_bad(p, vector, f"error {vector.code} for {{name}}")
             found = answer.get("code", answer["type"])
             if found != vector.code:
                 wrong.append(f"{vector.name.split(', at')[0]}: {found}, not {vector.code}")
@@ -148,20 +155,14 @@ class SessionCases:
     def frames_within_the_limits(self, p: Program) -> None:
         """S11.1: A peer reads every frame within the limits: 16 MiB, 32 levels, 100,000 values."""
         self.listen(p)
-        deep: object = 0
-        for _ in range(31):
-            deep = [deep]
-        extras = ([0] * 99_990, deep, bytes((1 << 24) - 64))
+        extras = ([0] * 99_990, nested(31), bytes((1 << 24) - 64))
         for number, extra in enumerate(extras, 1):
             p.answer_to({"type": "ping", "number": number, "extra": extra}, "pong", number=number)
 
     def frames_beyond_the_limits(self, p: Program) -> None:
         """S11.2, level 2: A frame beyond the limits gets an `error` `limit`."""
         self.listen(p)
-        deep: object = 0
-        for _ in range(32):
-            deep = [deep]
-        for extra in ([0] * 100_001, deep, bytes(1 << 24)):
+        for extra in ([0] * 100_001, nested(32), bytes(1 << 24)):
             p.answer_to({"type": "ping", "number": 1, "extra": extra}, "error", code="limit")
 
     def unknown_types_do_no_harm(self, p: Program) -> None:
@@ -274,9 +275,7 @@ class HostCases(SessionCases):
         anything of the old one; the program keeps working."""
         p.greet()
         self.works(p)
-        p.send(HELLO_FIRST)
-        p.resumes()
-        p.greet(resumed=False)
+        renewed(p, resumed=False)
         self.works(p)
         p.send(HELLO_FIRST)
         p.resumes()  # of the new session, counting from its beginning
