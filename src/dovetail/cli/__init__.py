@@ -50,7 +50,8 @@ def commands() -> dict[str, tuple[str, str]]:
     found = dict(COMMANDS)
     for each in entry_points(group="dovetail.commands"):
         with contextlib.suppress(ImportError):  # leftovers of a removed package
-            found |= each.load()
+            for module, summaries in each.load().items():
+                found |= {name: (module, summary) for name, summary in summaries.items()}
     return found
 
 

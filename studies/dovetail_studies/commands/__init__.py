@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 COMMANDS = {
-    "study": (
-        "dovetail_studies.commands.study",
-        "Reproduce a published study and compare its figures with ours.",
-    ),
-    "train": (
-        "dovetail_studies.commands.train",
-        "Train a learner in compiled games; the file it writes is the agent's state.",
-    ),
+    "dovetail_studies.commands.study": {
+        "study": "Reproduce a published study and compare its figures with ours.",
+    },
+    "dovetail_studies.commands.train": {
+        "train": "Train a learner in compiled games; the file it writes is the agent's state.",
+    },
 }
-"""The module of each command and the first sentence of its help."""
+"""The commands of each module, with the first sentence of their help."""

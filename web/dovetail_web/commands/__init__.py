@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 COMMANDS = {
-    "web": (
-        "dovetail_web.commands.web",
-        "Watch, play and replay games in a browser, and look at results.",
-    ),
+    "dovetail_web.commands.web": {
+        "web": "Watch, play and replay games in a browser, and look at results.",
+    },
 }
-"""The module and the help summary of each command."""
+"""The commands of each module, with the first sentence of their help."""
