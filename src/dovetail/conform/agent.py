@@ -9,11 +9,11 @@ import msgspec
 from dovetail.conform import sessions, values
 from dovetail.conform.case import Failed
 from dovetail.conform.columns import bits, f8, i4, i8, u8
-from dovetail.conform.program import ANY, Program, brief, holds, require, same
+from dovetail.conform.program import ANY, Fields, Program, brief, holds, require, same
 from dovetail.protocol import codec, tensors
 from dovetail.protocol.messages import Reason
 
-SPEC: dict[str, Any] = {
+SPEC: Fields = {
     "type": "spec",
     "match": 1,
     "name": "trial",
@@ -28,28 +28,26 @@ def create(p: Program, instance: int = 1, **fields: Any) -> None:
     p.reply("create", instance=instance, agent="conformer", **fields)
 
 
-def init(match: int = 1, seat: int = 0, instance: int = 1, **spec: Any) -> dict[str, Any]:
+def init(match: int = 1, seat: int = 0, instance: int = 1, **spec: Any) -> Fields:
     """Return an ``init``."""
     about = {**SPEC, "match": match, **spec}
     taken = {"type": "init", "match": match, "seat": seat, "instance": instance, "spec": about}
     return {**taken, "agent": "conformer"}
 
 
-def start(
-    episode: int, match: int = 1, seat: int = 0, turn: int = 0, **more: Any
-) -> dict[str, Any]:
+def start(episode: int, match: int = 1, seat: int = 0, turn: int = 0, **more: Any) -> Fields:
     """Return the first decision of an episode, with three legal actions by default."""
     first = {"type": "start", "episode": episode, "match": match, "seat": seat, "turn": turn}
     return {**first, "seed": 5, "observation": 0, "legal": [0, 1, 2], **more}
 
 
-def step(episode: int, turn: int, seat: int = 0, **more: Any) -> dict[str, Any]:
+def step(episode: int, turn: int, seat: int = 0, **more: Any) -> Fields:
     """Return a later decision."""
     later = {"type": "step", "episode": episode, "seat": seat, "turn": turn}
     return {**later, "observation": 0, "legal": [0, 1, 2], **more}
 
 
-def end(episode: int, seat: int = 0, match: int = 1, **more: Any) -> dict[str, Any]:
+def end(episode: int, seat: int = 0, match: int = 1, **more: Any) -> Fields:
     """Return an ``end``."""
     return {"type": "end", "episode": episode, "seat": seat, "match": match, **more}
 
@@ -59,14 +57,14 @@ def acts(p: Program, episode: int, turn: int, action: Any = 2) -> None:
     p.expect("action", episode=episode, turn=turn, seat=0, action=action)
 
 
-def decides(p: Program, decision: dict[str, Any], action: Any = 2) -> list[dict[str, Any]]:
+def decides(p: Program, decision: Fields, action: Any = 2) -> list[Fields]:
     """Send a decision, which must be answered with this action; return it as sent."""
     sent = p.send(decision)
     acts(p, decision["episode"], decision["turn"], action)
     return sent
 
 
-def message(number: int, body: Any) -> dict[str, Any]:
+def message(number: int, body: Any) -> Fields:
     """Return a ``message`` to instance 1."""
     return {"type": "message", "id": number, "instance": 1, "body": body}
 
@@ -77,7 +75,7 @@ def counters(
     ends: int,
     reward: float,
     instance: int = 1,
-    *allowed: tuple[str, dict[str, Any]],
+    *allowed: tuple[str, Fields],
 ) -> None:
     """Check an instance's counters; only what is allowed may come before."""
     found = p.only("message", {"instance": instance, "body": "counters"}, *allowed)
@@ -91,14 +89,14 @@ def seated(p: Program, *seats: int, **fields: Any) -> None:
     p.send(*(init(seat=seat) for seat in seats or (0,)))
 
 
-def begun(p: Program, **more: Any) -> list[dict[str, Any]]:
+def begun(p: Program, **more: Any) -> list[Fields]:
     """Seat instance 1 and let it act in episode 1; return the decision as sent."""
     seated(p)
     sent = decides(p, start(1, **more))
     return sent
 
 
-FIRST: dict[str, Any] = {"starts": i4(0, 1), "episodes": i8(7, 8), "seeds": u8(5, 6)}
+FIRST: Fields = {"starts": i4(0, 1), "episodes": i8(7, 8), "seeds": u8(5, 6)}
 
 
 def grouped(p: Program) -> None:
@@ -107,7 +105,7 @@ def grouped(p: Program) -> None:
     p.send({**init(), "slots": 2})
 
 
-def steps(batch: int, *slots: int, **more: Any) -> dict[str, Any]:
+def steps(batch: int, *slots: int, **more: Any) -> Fields:
     """Return decisions of seat 0 in some slots, with three legal actions by default."""
     about = {"type": "steps", "match": 1, "instance": 1, "batch": batch, "slots": i4(*slots)}
     named = {"seats": i4(*[0] * len(slots)), "turns": i4(*[2 * batch] * len(slots))}
@@ -126,10 +124,10 @@ PREVIEWS = [
 REWARDS = [each["rewards"] for each in PREVIEWS]
 
 
-def looking(p: Program, episode: int = 1) -> tuple[dict[str, Any], dict[str, Any]]:
+def looking(p: Program, episode: int = 1) -> tuple[Fields, Fields]:
     """Send a decision that makes the program ask; return the decision and the question."""
     [decision] = p.send(start(episode, legal=None, observation={"look": LINES}))
-    asked: dict[str, Any] = {"episode": episode, "seat": 0, "turn": 0, "lines": LINES}
+    asked: Fields = {"episode": episode, "seat": 0, "turn": 0, "lines": LINES}
     return decision, p.expect("lookahead", id=ANY, **asked)
 
 
@@ -239,7 +237,7 @@ class AgentCases(sessions.HostCases):
         least = {"type": "start", "episode": 1, "match": 1, "seat": 0, "turn": 0, "seed": 0}
         p.send(least)
         acts(p, 1, 0, action=None)
-        unseen: dict[str, Any] = dict.fromkeys(
+        unseen: Fields = dict.fromkeys(
             ("observation", "legal", "afterstates", "text", "scene", "clock")
         )
         p.send(step(1, 1, reward=0.0, **unseen))
@@ -331,7 +329,7 @@ class AgentCases(sessions.HostCases):
         """S8.1: Spaces are decoded and encoded without loss."""
         create(p)
         kinds = "observation_spaces", "action_spaces"
-        about: dict[str, Any] = dict.fromkeys(kinds, values.SENT_SPACES)
+        about: Fields = dict.fromkeys(kinds, values.SENT_SPACES)
         p.send(init(seats=len(values.SENT_SPACES), **about))
         found = p.reply("message", instance=1, body="spec")
         for kind in about:
@@ -358,7 +356,7 @@ class AgentCases(sessions.HostCases):
         seated(p)
         scene = {"width": 2.0, "cells": [{"x": 0.5, "y": 1.0}], "caption": "turn 0", "mood": 1}
         for turn, afterstates in enumerate((values.AFTER, [[1, 2], [3, 4], [5, 6]], [])):
-            wanted: dict[str, Any] = {"afterstates": afterstates, "scene": scene}
+            wanted: Fields = {"afterstates": afterstates, "scene": scene}
             p.send(start(1, **wanted) if turn == 0 else step(1, turn, **wanted))
             acts(p, 1, turn)
             holds(p.reply("message", instance=1, body="last"), **wanted)
@@ -496,7 +494,7 @@ class AgentCases(sessions.HostCases):
         `ends` is not answered."""
         grouped(p)
         p.send(steps(0, 0, 1, rewards=f8([0.25, 0]), **FIRST))
-        same_rows: dict[str, Any] = {"slots": i4(0, 1), "seats": i4(0, 0)}
+        same_rows: Fields = {"slots": i4(0, 1), "seats": i4(0, 0)}
         p.expect("actions", match=1, instance=1, batch=0, **same_rows, actions=i8(2, 2))
         p.send(steps(1, 1, rewards=f8([1.5]), legal=bits(2)))
         p.expect("actions", batch=1, slots=i4(1), seats=i4(0), actions=i8(1))
@@ -521,7 +519,7 @@ class AgentCases(sessions.HostCases):
         `measures` has a map for each row."""
         grouped(p)
         p.send(steps(0, 0, 1, observations=[0, "resign"], **FIRST))
-        wanted: dict[str, Any] = {"resigns": [1], "measures": [{}, {"regret": 0.5}]}
+        wanted: Fields = {"resigns": [1], "measures": [{}, {"regret": 0.5}]}
         found = p.expect("actions", batch=0, slots=i4(0, 1), actions=ANY, **wanted)
         require(same(found["actions"][:1], i8(2)), "action 2 in the other row", found)
         counters(p, 2, 0, 0.0)

@@ -9,56 +9,56 @@ import numpy as np
 from dovetail.conform import sessions, values
 from dovetail.conform.case import Failed
 from dovetail.conform.columns import bits, f8, i4, i8, u8
-from dovetail.conform.program import ANY, Program, brief, holds, require, same
+from dovetail.conform.program import ANY, Fields, Program, brief, holds, require, same
 from dovetail.protocol.legal import unmask
 
 
-def opening(match: int = 1, **configuration: Any) -> dict[str, Any]:
+def opening(match: int = 1, **configuration: Any) -> Fields:
     """Return an ``open``."""
-    about: dict[str, Any] = {"type": "open", "match": match, "environment": "conformer"}
+    about: Fields = {"type": "open", "match": match, "environment": "conformer"}
     return {**about, "configuration": configuration} if configuration else about
 
 
-def opened(p: Program, match: int = 1, **configuration: Any) -> dict[str, Any]:
+def opened(p: Program, match: int = 1, **configuration: Any) -> Fields:
     """Create an environment; return its ``spec``."""
     p.send(opening(match, **configuration))
     return p.expect("spec", match=match)
 
 
-def start(episode: int, match: int = 1, seed: int = 5, **more: Any) -> dict[str, Any]:
+def start(episode: int, match: int = 1, seed: int = 5, **more: Any) -> Fields:
     """Return the ``start`` of an episode."""
     return {"type": "start", "match": match, "episode": episode, "seed": seed, **more}
 
 
-def step(episode: int, turn: int, *actions: list[Any]) -> dict[str, Any]:
+def step(episode: int, turn: int, *actions: list[Any]) -> Fields:
     """Return a ``step``; an action is a pair of seat and action."""
     return {"type": "step", "episode": episode, "turn": turn, "actions": list(actions)}
 
 
-def turn(p: Program, episode: int, number: int, to_act: list[int], **more: Any) -> dict[str, Any]:
+def turn(p: Program, episode: int, number: int, to_act: list[int], **more: Any) -> Fields:
     """Return the next message, which must be this turn."""
     return p.expect("turn", episode=episode, turn=number, to_act=to_act, **more)
 
 
-def message(body: Any) -> dict[str, Any]:
+def message(body: Any) -> Fields:
     """Return ``message`` 5000, to match 1."""
     return {"type": "message", "id": 5000, "match": 1, "body": body}
 
 
-def plays(p: Program, message: dict[str, Any], to_act: list[int], **more: Any) -> dict[str, Any]:
+def plays(p: Program, message: Fields, to_act: list[int], **more: Any) -> Fields:
     """Send a ``start`` or ``step``; return the answer, which must be the next turn."""
     p.send(message)
     return turn(p, message["episode"], message.get("turn", -1) + 1, to_act, **more)
 
 
-def begun(p: Program, **configuration: Any) -> dict[str, Any]:
+def begun(p: Program, **configuration: Any) -> Fields:
     """Create an environment and start its episode 1, in which seat 0 must act first."""
     opened(p, **configuration)
     p.send(start(1))
     return turn(p, 1, 0, [0])
 
 
-def view(message: dict[str, Any], seat: int, **wanted: Any) -> dict[str, Any]:
+def view(message: Fields, seat: int, **wanted: Any) -> Fields:
     """Return the view of a seat; check its fields."""
     found = [each for each in message.get("seats", []) if each["seat"] == seat]
     require(len(found) == 1, f"one view of seat {seat}", message)
@@ -84,7 +84,7 @@ def episode(p: Program, number: int = 1, match: int = 1) -> None:
     view(last, 1, observation=[[0, 1]], reward=0)
 
 
-def public(found: dict[str, Any], number: int) -> None:
+def public(found: Fields, number: int) -> None:
     """Check the public part of a turn, if the program supports it."""
     if found.get("text") is not None:
         holds(found, text=f"turn {number}")
@@ -98,7 +98,7 @@ _DEEP: list[list[Any]] = [[1], [2], [0], [0]]
 LINES = [*(_DEEP[:length] for length in (1, 2, 3, 4)), [], [[-1]], [[0, 0]]]
 
 
-def ask(p: Program, number: int, **more: Any) -> list[dict[str, Any]]:
+def ask(p: Program, number: int, **more: Any) -> list[Fields]:
     """Send a ``lookahead`` of seat 0 in an episode; return the message as sent."""
     asked = {"type": "lookahead", "id": number, "episode": 1, "seat": 0, "turn": 0, "lines": LINES}
     return p.send({**asked, **more})
@@ -114,7 +114,7 @@ def grouped(p: Program, **configuration: Any) -> None:
     p.answer_to({**opening(**configuration), "slots": 2}, "spec", match=1)
 
 
-def batch(number: int, **columns: Any) -> dict[str, Any]:
+def batch(number: int, **columns: Any) -> Fields:
     """Return the ``steps`` of group 1."""
     return {"type": "steps", "match": 1, "batch": number, **columns}
 
@@ -163,7 +163,7 @@ class EnvironmentCases(sessions.HostCases):
     def an_open_with_a_wrong_option(self, p: Program) -> None:
         """S7.4 S12.1: An environment that cannot play a match answers `open` with an `error` that
         `answers` it."""
-        wrong: list[dict[str, Any]] = [{"colour": 1}, {"seats": "two"}, {"seats": 0}]
+        wrong: list[Fields] = [{"colour": 1}, {"seats": "two"}, {"seats": 0}]
         for number, options in enumerate([*wrong, {"fail": "open"}], 1):
             p.rejects(opening(number, **options), id=None, code=ANY, message=ANY)
         p.send({"type": "open", "match": 9, "environment": "chess"})
@@ -327,7 +327,7 @@ class EnvironmentCases(sessions.HostCases):
         begun(p)
         unmoved = {"to_act": [0], "rewards": [0, 0], "applied": 0}
         over = {"rewards": [2, 1], "applied": 3, "terminated": True, "outcome": [1, 0]}
-        wanted: list[dict[str, Any]] = [
+        wanted: list[Fields] = [
             {"to_act": [1], "rewards": [1, 0], "applied": 1},
             {"to_act": [0], "rewards": [1, 1], "applied": 2},
             *(over, {**over, "error": ANY}),

@@ -6,10 +6,10 @@ from typing import Any
 
 from dovetail.conform import sessions, values
 from dovetail.conform.case import Failed
-from dovetail.conform.program import ANY, Program, brief, holds, require, same
+from dovetail.conform.program import ANY, Fields, Program, brief, holds, require, same
 
 
-def asked(p: Program, kind: str, answer: Any = None, **fields: Any) -> dict[str, Any]:
+def asked(p: Program, kind: str, answer: Any = None, **fields: Any) -> Fields:
     """Make the program send a request, and answer it."""
     request = sent(p, kind, **fields)
     p.send(reply(request, answer))
@@ -17,28 +17,28 @@ def asked(p: Program, kind: str, answer: Any = None, **fields: Any) -> dict[str,
     return request
 
 
-def sent(p: Program, kind: str, **fields: Any) -> dict[str, Any]:
+def sent(p: Program, kind: str, **fields: Any) -> Fields:
     """Make the program send a request; return it."""
     p.command(type=kind, **fields)
     return p.expect(kind, **fields)
 
 
-def reply(request: dict[str, Any], body: Any) -> dict[str, Any]:
+def reply(request: Fields, body: Any) -> Fields:
     """Return the ``reply`` to a request."""
     return {"type": "reply", "id": request["id"], "body": body}
 
 
-def error(request: dict[str, Any], code: str, text: str) -> dict[str, Any]:
+def error(request: Fields, code: str, text: str) -> Fields:
     """Return the ``error`` in answer to a request."""
     return {"type": "error", "code": code, "message": text, "id": request["id"]}
 
 
-def done(finished: int, **more: Any) -> dict[str, Any]:
+def done(finished: int, **more: Any) -> Fields:
     """Return the ``done`` of run 5."""
     return {"type": "done", "run": 5, "finished": finished, **more}
 
 
-def result(run: int, index: int, episode: int, **more: Any) -> dict[str, Any]:
+def result(run: int, index: int, episode: int, **more: Any) -> Fields:
     """Return an ``episode``."""
     seats = [{"agent": "td", "instance": 1, "total": 1.0, "decisions": 3, "seconds": 0.5}]
     about = {"type": "episode", "run": run, "index": index, "episode": episode, "seed": 2**63 - 1}
@@ -122,7 +122,7 @@ class ExperimentCases(sessions.SessionCases):
     def every_request(self, p: Program) -> None:
         """S7.1 S7.2: The program can send every request of MESSAGES.md with its fields, and read
         the answer."""
-        given: dict[str, Any] = {"parameters": {"hidden": 64, "deep": [1]}, "seed": 2**63 - 1}
+        given: Fields = {"parameters": {"hidden": 64, "deep": [1]}, "seed": 2**63 - 1}
         asked(p, "create", {"instance": 3}, agent="td", **given)
         asked(p, "create", {"instance": 4}, agent="td", state=b"\x00\x01", peer="north")
         asked(p, "create", {"instance": 5}, agent="td", state_name="champion", timeout=0.5)
@@ -237,7 +237,7 @@ class ExperimentCases(sessions.SessionCases):
         """S6.14: An episode that is played again gets a new number; `scored` and `will_retry` say
         so."""
         running(p, episodes=1)
-        bad: dict[str, Any] = {"reason": "crashed", "blame": 0, "message": "it broke"}
+        bad: Fields = {"reason": "crashed", "blame": 0, "message": "it broke"}
         bad |= {"scored": False, "will_retry": True}
         p.send(result(5, 0, 11, **bad), result(5, 0, 12), done(1))
         wait(p, "done")

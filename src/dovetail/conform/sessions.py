@@ -10,7 +10,7 @@ from typing import Any
 
 from dovetail.conform.case import Failed
 from dovetail.conform.malformed import Malformed, malformed
-from dovetail.conform.program import TOKEN, Program
+from dovetail.conform.program import TOKEN, Fields, Program
 
 HELLO_FIRST = {"type": "error", "code": "hello-first", "message": "who are you?"}
 
@@ -36,7 +36,7 @@ def bad_frames() -> Iterator[Malformed]:
             yield vector
 
 
-def answer_to_bad(p: Program, vector: Malformed, what: str) -> dict[str, Any]:
+def answer_to_bad(p: Program, vector: Malformed, what: str) -> Fields:
     """Send a bad frame and a ping; return the first answer, an ``error`` or at once the pong."""
     p.send(vector.frame)
     number = p.ping()
