@@ -19,15 +19,15 @@ from dovetail_generate.languages.text import MARK, comment, snake
 WIDTH = 110
 """The ``ColumnLimit`` of ``.clang-format``."""
 
-_RESERVED = {
-    *("and", "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue"),
-    *("default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false"),
-    *("float", "for", "friend", "goto", "if", "inline", "int", "long", "namespace", "new", "not"),
-    *("operator", "or", "private", "protected", "public", "register", "return", "short", "signed"),
-    *("static", "struct", "switch", "template", "this", "throw", "true", "try", "type", "typename"),
-    *("union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor"),
-    "kind",  # as is `type` above: the constant that names a space or a message
-}
+_KEYWORDS = (
+    "and auto bool break case catch char class const continue default delete do double else enum "
+    "explicit export extern false float for friend goto if inline int long namespace new not "
+    "operator or private protected public register return short signed static struct switch "
+    "template this throw true try typename union unsigned using virtual void volatile while "
+    "xor"
+)
+_RESERVED = {*_KEYWORDS.split(), "type", "kind"}
+"""Keywords, and the constants that name a message and a space."""
 _SCALARS = {
     "integer": "std::int64_t",
     "number": "double",

@@ -55,8 +55,7 @@ _ARRAYS = {
     "number": ("double[]", "Reader.NUMBERS"),
 }
 
-# -- names and types
-# --------------------------------------------------------------------------------
+# -- names and types -------------------------------------------------------------------------------
 
 
 def _name(wire: str) -> str:
@@ -153,8 +152,7 @@ def _default(kind: model.Type, field: str, value: Any) -> str:
     raise NotImplementedError(f"Java has no default {value!r} of {kind}")
 
 
-# -- text
-# -------------------------------------------------------------------------------------------
+# -- text ------------------------------------------------------------------------------------------
 
 
 def _javadoc(summary: str, width: int, tags: Iterable[tuple[str, str]] = ()) -> str:
@@ -191,8 +189,7 @@ def _block(items: Iterable[str], spaces: int, separator: str = "") -> str:
     return indent(f"{separator}\n".join(items), " " * spaces)
 
 
-# -- records
-# ----------------------------------------------------------------------------------------
+# -- records ---------------------------------------------------------------------------------------
 
 
 def _as(record: model.RecordType, other: model.RecordType) -> str:
@@ -296,8 +293,7 @@ static {record.name} read(Object value) {{
 }}"""
 
 
-# -- files
-# ------------------------------------------------------------------------------------------
+# -- files -----------------------------------------------------------------------------------------
 
 
 def _enumeration(enumeration: model.Enumeration) -> str:

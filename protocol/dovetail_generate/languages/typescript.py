@@ -144,8 +144,7 @@ class _Emitter:
             records += [each for each in self.records if each.name in inner]
         return found
 
-    # -- types
-    # --------------------------------------------------------------------------------------
+    # -- types -------------------------------------------------------------------------------------
 
     def field(self, record: model.RecordType, field: model.Field) -> list[str]:
         """Return the declaration of a field: read-only lists and ``?`` in what may be sent."""
@@ -162,8 +161,7 @@ class _Emitter:
         mark = "?" if optional else ""
         return [*_doc(field.meaning, "  ", tags), f"  {field.name}{mark}: {type_};"]
 
-    # -- readers
-    # ------------------------------------------------------------------------------------
+    # -- readers -----------------------------------------------------------------------------------
 
     def reader(self, type_: model.Type, wide: bool) -> str:
         match type_:
@@ -208,8 +206,7 @@ class _Emitter:
             default = f"{field.type.name}.complete({{}})"
         return f"  {field.name}: s.optional({reader}, {default}),"
 
-    # -- declarations
-    # -------------------------------------------------------------------------------
+    # -- declarations ------------------------------------------------------------------------------
 
     def enumeration(self, each: model.Enumeration) -> list[str]:
         lines = ["", *_doc(each.summary), f"export type {each.name} ="]
