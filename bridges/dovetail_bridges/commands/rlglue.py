@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from dovetail.cli import common
-from dovetail.cli.command_options import add_command
+from dovetail.cli.group import add_command
 
 if TYPE_CHECKING:
     from dovetail_bridges.rlglue.adapters import NativeSide

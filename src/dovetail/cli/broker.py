@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.cli import common
-from dovetail.cli.command_options import add_command
+from dovetail.cli.group import add_command
 from dovetail.peer.address import AGENTS, BROKER, ENVIRONMENTS
 
 if TYPE_CHECKING:

@@ -1,14 +1,59 @@
-"""Groups of commands with plain help: loading Rich takes longer than most commands."""
+"""Groups of commands, and their help: plain, since Rich loads slowly, and from docstrings."""
 
 from __future__ import annotations
 
+import copy
 import inspect
-from typing import Any
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperGroup
 
-from dovetail.cli.command_options import documented, help_of
+T = TypeVar("T")
+_ARGUMENT = re.compile(r"^    (\w+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
+
+
+def documented(options: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a command, or of a dataclass of options, as Typer reads it.
+
+    The docstring's ``Args`` gives the help of parameters that have none.  One that is False by
+    default is a flag, which ``--no-`` does not negate.
+    """
+    section = inspect.cleandoc(options.__doc__ or "").partition("\n\nArgs:\n")[2]
+    words = {name: " ".join(text.split()) for name, text in _ARGUMENT.findall(section)}
+    hints = get_type_hints(options, include_extras=True)
+
+    def described(each: inspect.Parameter) -> inspect.Parameter:
+        hint = hints.get(each.name, each.annotation)
+        if each.name in words:
+            kind, *given = get_args(hint) if get_origin(hint) is Annotated else [hint]
+            make = typer.Argument if each.default is each.empty else typer.Option
+            flag = [f"--{each.name.replace('_', '-')}"] if each.default is False else []
+            about = copy.copy(given[0]) if given else make(*flag)
+            about.help = words[each.name]
+            hint = Annotated[kind, about]
+        return each.replace(annotation=hint)
+
+    signature = inspect.signature(options)
+    return signature.replace(parameters=[*map(described, signature.parameters.values())])
+
+
+def help_of(command: Callable[..., Any]) -> str:
+    """Return a command's docstring without ``Args``."""
+    return inspect.cleandoc(command.__doc__ or "").partition("\n\nArgs:\n")[0]
+
+
+def add_command(app: typer.Typer, options: type[T], run: Callable[[T], None]) -> None:
+    """Add a command that calls ``run`` with its options, a dataclass, and has its name and help."""
+
+    def command(**given: Any) -> None:
+        run(options(**given))
+
+    command.__signature__ = documented(options)  # type: ignore[attr-defined]
+    command.__name__, command.__doc__ = run.__name__, run.__doc__
+    app.command()(command)
 
 
 def summary(text: str | None) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 
 from dovetail.conform import sessions, values
 from dovetail.conform.case import Failed
-from dovetail.conform.columns import bits, f8, i4, i8, u8
 from dovetail.conform.program import ANY, Fields, Program, brief, holds, require, same
+from dovetail.conform.values import bits, f8, i4, i8, u8
 from dovetail.protocol.legal import unmask
 
 
