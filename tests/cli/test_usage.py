@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -487,8 +488,8 @@ def test_a_group_without_a_command_shows_its_help(dovetail: Any) -> None:
     assert "Usage: dovetail keys" in answer.err
 
 
-def test_every_command_takes_the_same_seeds() -> None:
-    found = {}
+def every_command() -> Iterator[Any]:
+    """Yield the commands and groups of the command line."""
     pending = [typer.main.get_command(cli.app)]
     while pending:
         command: Any = pending.pop()
@@ -496,6 +497,12 @@ def test_every_command_takes_the_same_seeds() -> None:
         if hasattr(command, "list_commands"):
             names = command.list_commands(context)
             pending += [command.resolve_command(context, [name])[1] for name in names]
+        yield command
+
+
+def test_every_command_takes_the_same_seeds() -> None:
+    found = {}
+    for command in every_command():
         for option in command.params:
             if "--seed" in option.opts:
                 found[command.help] = (option.type.min, option.type.max)
@@ -532,3 +539,12 @@ def test_a_broker_that_would_listen_beyond_this_machine_says_who_told_it_to(tmp_
     assert done.returncode == 2
     assert "other machines reach tcp://10.1.2.3:5757 (DOVETAIL_BROKER says so)" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_every_option_has_its_help_from_the_docstring() -> None:
+    for command in every_command():
+        assert "Args:" not in (command.help or "")
+        of_core = getattr(command.callback, "__module__", "").startswith("dovetail.cli")
+        for option in command.params if of_core else ():
+            assert option.help, (command.name, option.name)
+            assert "  " not in option.help
