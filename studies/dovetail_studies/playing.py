@@ -11,8 +11,7 @@ from msgspec import Struct
 from dovetail.client.client import Experiment
 
 DERIVATION = 1
-"""Derivation of the seats' seeds in all studies. It is fixed, since their kept results were played
-with it."""
+"""Derivation of the seats' seeds in all studies, fixed because kept results were played with it."""
 
 
 class Score(Struct):

@@ -25,8 +25,7 @@ STUDIES = ("rlgame", "amazons", "dominion", "tetris", "dots")
 ACROSS = "across"
 """Name of the study in which all learners meet; no study printed its rows."""
 BEST = "best"
-"""Name of the study of each game's strongest learner. It is compared with the best of the studies
-and of the literature."""
+"""Name of the study that compares each game's strongest learner with the literature."""
 ALL = (*STUDIES, ACROSS, BEST)
 SizeName = Literal["quick", "part", "study"]
 SIZES: tuple[SizeName, ...] = ("quick", "part", "study")
@@ -79,8 +78,8 @@ class Compared:
     study: float
     ours: Estimate
     more: float
-    """Number of our trainings as a multiple of the study's, or of games if nothing learns. It is 0
-    for a figure without sampling error."""
+    """Number of our trainings as a multiple of the study's, or of games if nothing learns; 0 for a
+    figure without sampling error."""
     range: tuple[float, float] = ANY
     """Range of the figure's possible values."""
     seeds: Sequence[float] = ()

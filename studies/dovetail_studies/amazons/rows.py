@@ -394,8 +394,8 @@ LEARNED = {"here": (0, 1), "first": (0,)}
 
 
 def _meetings(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return the pairs of players to meet. These are pairs with the study's weights, pairs with the
-    weights learned here from each seed, and the study's weights against ours of the same run."""
+    """Return the pairs with the study's weights, with the weights learned here from each seed, and
+    between the study's and ours of the same run."""
     names, games = list(PLAYERS), values["games"]
     pairs = [(a, b) for n, a in enumerate(names) for b in names[n + 1 :]]
     given = {"games": games}

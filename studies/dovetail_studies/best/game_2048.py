@@ -35,8 +35,8 @@ SEARCHED = {1: 1, 2: 10, 3: 250}
 """Divisor of the number of games by search depth in plies; a game at three plies takes 90 s."""
 GENES = "the Tetris study's network"
 GENERATIONS, POPULATION, EACH, FINAL = 60, 50, 10, 50
-"""Settings of CMA-ES over all genes of six units. They are generations, population, games per
-candidate, and games of a generation's mean."""
+"""CMA-ES over all genes of six units: generations, population, games per candidate, and games of a
+generation's mean."""
 
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:

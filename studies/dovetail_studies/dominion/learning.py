@@ -28,8 +28,8 @@ SHAPED: dict[str, dict[str, float]] = {
         **{"Duchy": 3, "Province": 8},
     },
 }
-"""Hand-set shaped rewards of purchases. They are a guess at the rewards with which the study's
-learner learned so early."""
+"""Hand-set shaped rewards of purchases: a guess at those with which the study's learner learned
+early."""
 for _name, _worth in SHAPED.items():
     register("reward", _name, Reward(tuple(float(_worth.get(card.name, 0)) for card in CARDS)))
 FALLING: dict[str, Any] = {"learning_rate": 1.0, "rate_power": 0.5}

@@ -137,8 +137,8 @@ def _rate(results: Sequence[rows.Result], key: str, part: str, of: str) -> str:
 
 
 def _pooled(results: Sequence[rows.Result], who: str) -> tuple[str, int, int]:
-    """Return the win rate of players that do not learn, over all trainings. The numbers of games
-    and of distinct games follow."""
+    """Return the win rate of players that do not learn, and the numbers of games and distinct
+    games."""
     wins, count = (sum(each[who][key] for each in results) for key in ("wins", "games"))
     return rows.share(wins, count), count, sum(each[who]["distinct"] for each in results)
 

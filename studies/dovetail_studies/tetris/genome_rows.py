@@ -48,8 +48,7 @@ class GenomeSearch(msgspec.Struct, frozen=True):
     """Record of a search in its genome's file, beside the genes."""
 
     best: float
-    """Rows of the best candidate found, which is the genome. They are the mean of its generation's
-    games."""
+    """Mean rows, in its generation's games, of the best candidate found, which is the genome."""
     curve: list[tuple[float, float]]
     """Rows of each generation's best candidate, and the mean of all."""
     games: int
