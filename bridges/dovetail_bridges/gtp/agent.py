@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from dovetail.peer.agents.agent import RESIGN, Agent, Decision, End, Needs, Seat
+from dovetail.peer.agents.agent import RESIGN, Decision
 from dovetail.protocol.errors import DovetailError, Forfeit
-from dovetail_bridges.engine import Engine, Greeted, command, log
+from dovetail_bridges.engine import Engine, EngineAgent, EngineName, log
 from dovetail_bridges.gtp.go import COLORS, Position, action, played, vertex
 
 ENGINES = {
@@ -74,40 +73,22 @@ class GtpEngine:
 class GtpParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``Gtp``."""
 
-    engine: Annotated[
-        str,
-        Meta(
-            description="An engine that the serving program knows; --register engine:NAME=COMMAND "
-            "adds one."
-        ),
-    ] = "gnugo"
+    engine: EngineName = "gnugo"
     level: (
         Annotated[int, Meta(ge=0, le=10, description="The strength of gnugo and engines like it.")]
         | None
     ) = None
 
 
-class Gtp(Agent[GtpParameters]):
+class Gtp(EngineAgent[GtpParameters, GtpEngine]):
     """A Go engine that speaks GTP."""
 
     name = "gtp"
-    needs = Needs(seats=2, actions="discrete")
-    wants = ("text",)
-
-    def __init__(self, parameters: GtpParameters | None = None, seed: int = 0) -> None:
-        super().__init__(parameters, seed)
-        self._command = command(self.parameters.engine, ENGINES, "gtp")
-        self._gtp: GtpEngine | None = None
-        self._greeted = Greeted()
-        self._episode: int | None = None
-        self._stones: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
-        """The stones on the engine's board, by seat."""
-
-    def init(self, seat: Seat) -> None:
-        if not re.match(r"(?:openspiel:|pyspiel:)?go\b", seat.spec.name):
-            raise DovetailError(f"a GTP engine plays OpenSpiel's Go, not {seat.spec.name}")
-        with self._greeted.seated():
-            self._started()
+    game = "Go"
+    built_in = ENGINES
+    speaks = GtpEngine
+    _stones: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+    """The stones on the engine's board, by seat."""
 
     def step(self, decision: Decision) -> Any:
         if decision.text is None:
@@ -139,13 +120,9 @@ class Gtp(Agent[GtpParameters]):
         self._stones = played(position.stones, seat, chosen, size)
         return chosen
 
-    def end(self, end: End) -> None:
-        self._episode = None
-
-    def cleanup(self) -> None:
-        gtp, self._gtp = self._gtp, None
-        if gtp is not None:
-            gtp.engine.close()
+    def prepare(self, running: GtpEngine) -> None:
+        if self.parameters.level is not None:
+            running.ask(f"level {self.parameters.level}")
 
     def _begin(self, gtp: GtpEngine, position: Position, decision: Decision) -> None:
         gtp.ask(f"boardsize {position.size}")
@@ -174,23 +151,6 @@ class Gtp(Agent[GtpParameters]):
         for seat, stones in enumerate(position.stones):
             for point in sorted(stones):
                 gtp.ask(f"play {COLORS[seat]} {vertex(point, size)}")
-
-    def _started(self) -> GtpEngine:
-        """Return the engine, after starting or restarting it if need be."""
-        if self._gtp is not None and self._gtp.engine.alive:
-            return self._gtp
-        self.cleanup()
-        engine = Engine(self._command, self.parameters.engine)
-        try:
-            gtp = GtpEngine(engine)
-            self._greeted.ever = True
-            if self.parameters.level is not None:
-                gtp.ask(f"level {self.parameters.level}")
-        except DovetailError:
-            engine.close()
-            raise
-        self._gtp, self._episode = gtp, None
-        return gtp
 
     def _seconds(self, decision: Decision) -> float:
         clock = decision.clock

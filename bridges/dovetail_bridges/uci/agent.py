@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from dovetail.peer.agents.agent import Agent, Decision, End, Needs, Seat
+from dovetail.peer.agents.agent import Decision, Seat
 from dovetail.protocol.errors import DovetailError, Forfeit
 from dovetail.protocol.messages import Clock
 from dovetail.protocol.outside import HIGHEST, LimitedPositive
-from dovetail_bridges.engine import Engine, Greeted, command, log
+from dovetail_bridges.engine import Engine, EngineAgent, EngineName, log
 from dovetail_bridges.openspiel.games import library
 from dovetail_bridges.uci.chess import fen, moves
 
@@ -137,13 +137,7 @@ def _is_move(line: str) -> bool:
 class UciParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``Uci``."""
 
-    engine: Annotated[
-        str,
-        Meta(
-            description="An engine that the serving program knows; --register engine:NAME=COMMAND "
-            "adds one."
-        ),
-    ] = "stockfish"
+    engine: EngineName = "stockfish"
     nodes: Annotated[LimitedPositive, Meta(description="Positions to search at a move.")] | None = (
         None
     )
@@ -157,26 +151,17 @@ class UciParameters(Struct, frozen=True, forbid_unknown_fields=True):
     ] = {}
 
 
-class Uci(Agent[UciParameters]):
+class Uci(EngineAgent[UciParameters, UciEngine]):
     """A chess engine that speaks UCI."""
 
     name = "uci"
-    needs = Needs(seats=2, actions="discrete")
-    wants = ("text",)
-
-    def __init__(self, parameters: UciParameters | None = None, seed: int = 0) -> None:
-        super().__init__(parameters, seed)
-        self._command = command(self.parameters.engine, ENGINES, "uci")
-        self._uci: UciEngine | None = None
-        self._greeted = Greeted()
-        self._episode: int | None = None
+    game = "chess"
+    built_in = ENGINES
+    speaks = UciEngine
 
     def init(self, seat: Seat) -> None:
-        if not re.match(r"(?:openspiel:|pyspiel:)?chess\b", seat.spec.name):
-            raise DovetailError(f"a UCI engine plays OpenSpiel's chess, not {seat.spec.name}")
+        super().init(seat)
         library()
-        with self._greeted.seated():
-            self._started()
 
     def step(self, decision: Decision) -> Any:
         uci = self._started()
@@ -193,29 +178,8 @@ class Uci(Agent[UciParameters]):
             log.warning("%s plays %r in %s, which is illegal", uci.engine.name, move, position)
         return legal.get(move, move)  # text is never a legal action
 
-    def end(self, end: End) -> None:
-        self._episode = None
-
-    def cleanup(self) -> None:
-        uci, self._uci = self._uci, None
-        if uci is not None:
-            uci.engine.close()
-
-    def _started(self) -> UciEngine:
-        """Return the engine; start it if it is not running."""
-        if self._uci is not None and self._uci.engine.alive:
-            return self._uci
-        self.cleanup()
-        engine = Engine(self._command, self.parameters.engine)
-        try:
-            uci = UciEngine(engine)
-            self._greeted.ever = True
-            uci.set(self.parameters.options)
-        except DovetailError:
-            engine.close()
-            raise
-        self._uci, self._episode = uci, None
-        return uci
+    def prepare(self, running: UciEngine) -> None:
+        running.set(self.parameters.options)
 
     def _limits(self, clock: Clock | None) -> tuple[str, float]:
         """Return what follows ``go``, and the seconds after which the engine is stopped."""
