@@ -56,7 +56,6 @@ class BoardAgent:
     """An agent that plays the side to move on a board controlled by a foreign program.
 
     Args:
-        agent: the agent.
         seed: the seed of its random choices.
     """
 

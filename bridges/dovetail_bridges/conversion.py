@@ -195,8 +195,6 @@ def from_value(space: spaces.Space, value: Any, foreign: gymnasium.Space[Any] | 
     Arrays are copied, since environments reuse theirs, and NumPy numbers become plain ones.
 
     Args:
-        space: the Dovetail space.
-        value: the value.
         foreign: the Gymnasium space; needed only for a ``Sequence`` that stacks its elements.
     """
     match space:
@@ -234,9 +232,7 @@ def to_action(foreign: gymnasium.Space[Any], space: spaces.Space, action: Any) -
     """Convert a seat's action for a foreign environment.
 
     Args:
-        foreign: the environment's own action space.
         space: the space that ``from_space`` returned for it.
-        action: the seat's action.
     """
     from gymnasium import spaces as theirs
 

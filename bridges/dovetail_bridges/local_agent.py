@@ -23,8 +23,6 @@ class LocalAgent:
 
     Args:
         agent: the agent, which can play episodes of different games in turn.
-        seed: the seed of its random choices in each episode.
-        mode: whether it learns.
     """
 
     def __init__(self, agent: Agent, seed: int = 0, mode: m.Mode = "evaluate") -> None:
@@ -48,8 +46,6 @@ class LocalAgent:
 
         Args:
             environment: the bridge's own copy of the game, used for lookahead.
-            spec: the game's spec.
-            seat: the number of the seat.
 
         Raises:
             DovetailError: the agent does not play this game.
@@ -81,7 +77,6 @@ class LocalAgent:
         Args:
             turn: a number that increases within the episode.
             to_act: the seats to act, including this one.
-            observation: the seat's observation.
             legal: its legal actions; None allows its whole action space.
             clock: its remaining time, for information.
 
@@ -157,7 +152,6 @@ class LocalAgent:
         Args:
             observation: the seat's final observation.
             outcome: the scores by seat; None if the game is not scored.
-            reason: the reason for the end.
             reward: the seat's reward in the last transition.
         """
         self.earn(reward)

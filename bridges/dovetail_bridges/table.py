@@ -75,7 +75,6 @@ class OpenTable(Closing):
 
     Args:
         game: a name as for ``dovetail env``; with ``connect``, the name of an offered environment.
-        seats: the numbers of the open seats.
         against: the agents of the other seats in order, or one for all of them.
         parameters: options of those agents.
         configuration: options of the game.
@@ -199,7 +198,6 @@ class OpenTable(Closing):
         """Answer a seat's decision.
 
         Args:
-            seat: the seat's number.
             action: a legal action or its label in the game.
             turn: the number of the turn being answered.
             force: if true, pass on an illegal action as well; the run's ``on_illegal`` then
@@ -246,7 +244,6 @@ class OpenTable(Closing):
         """Ask for the next game; return true if it started within ``wait`` seconds.
 
         Args:
-            seat: the seat that asks.
             seed: the master seed of the next games; the first seat to name one decides.
             wait: maximum seconds to wait.
 
@@ -273,7 +270,6 @@ class OpenTable(Closing):
         """Return the number of a seat's game, its decision, and the game's end if it is over.
 
         Args:
-            seat: the seat's number.
             since: ignore the ends of games numbered ``since`` or lower.
 
         Raises:

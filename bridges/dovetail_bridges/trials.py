@@ -200,7 +200,6 @@ def run(
     """Try games one after another; a process that is late is killed and replaced.
 
     Args:
-        bridge: the bridge's name.
         games: names and options.
         seconds: the processor time of each game.
         patience: the seconds after which a game that does nothing is given up; ``PATIENCE`` times

@@ -64,7 +64,6 @@ def resample(
 
     Args:
         history: the episode, of which only the player's moves and percepts are used.
-        role: the player.
         legal: its legal moves now; None if unknown.
         rng: the generator for the order.
 

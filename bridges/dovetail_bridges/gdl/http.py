@@ -150,7 +150,6 @@ def post(address: str, text: str, timeout: float) -> str:
 
     Args:
         address: the player's URL, http only.
-        text: the message.
         timeout: seconds for the whole answer.
 
     Raises:

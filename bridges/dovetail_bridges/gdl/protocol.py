@@ -84,9 +84,7 @@ class Protocol:
 
     Args:
         agent: the agent, which plays one match at a time.
-        seed: the seed of its choices.
         mode: whether it learns from its matches.
-        name: the name in INFO.
         pool: an executor with one worker for the agent, so that a move is answered in time even if
             the agent is too slow.
         clock: returns the time in seconds.

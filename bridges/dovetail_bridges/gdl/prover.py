@@ -85,7 +85,6 @@ class Proof:
     """The facts of a state, and all that has been derived from them.
 
     Args:
-        prover: the rules.
         given: the facts of the state and of the joint move.
         tables: the tables that depend on nothing, on the state, and on the joint move.
     """

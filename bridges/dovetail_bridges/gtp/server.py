@@ -44,14 +44,7 @@ class CommandRefused(DovetailError):
 
 
 class Front:
-    """The engine's side of GTP 2: a line in, the answer out.
-
-    Args:
-        agent: the agent that plays Go.
-        size: the initial size of the board.
-        komi: the initial komi.
-        seed: the seed of the agent's random choices.
-    """
+    """The engine's side of GTP 2: a line in, the answer out."""
 
     def __init__(self, agent: Agent, size: int = 19, komi: float = 7.5, seed: int = 0) -> None:
         self._seated = BoardAgent(agent, seed)

@@ -29,9 +29,6 @@ log = logging.getLogger("dovetail.kaggle")
 class Process(Child):
     """A running ``worker.py``.
 
-    Args:
-        file: the agent file.
-
     Raises:
         DovetailError: it cannot be started.
     """

@@ -108,7 +108,6 @@ class Endpoint:
         """Return the model's answer, with retries after the server's failures while there is time.
 
         Args:
-            messages: the conversation.
             limit: seconds in all.
             options: further fields of the request.
 

@@ -179,7 +179,6 @@ def serve_http(
     """Serve every open seat over HTTP, until SIGINT or SIGTERM.
 
     Args:
-        table: the table with the seats.
         host: a loopback address.
         port: the port; 0 for any free one.
         ready: called with the URL of each seat.

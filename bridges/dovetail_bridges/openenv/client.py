@@ -103,11 +103,10 @@ class OpenEnvClient:
 
     Args:
         base: the base URL for WebSockets.
-        headers: headers of the handshake.
         timeout: seconds for each answer.
 
-        Raises:
-            ServerFault: there is no server, or it is full.
+    Raises:
+        ServerFault: there is no server, or it is full.
     """
 
     def __init__(self, base: str, headers: Mapping[str, str], timeout: float) -> None:

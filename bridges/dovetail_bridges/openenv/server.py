@@ -81,7 +81,6 @@ class Seats:
         """Give a session a seat for the duration of the context.
 
         Args:
-            seat: the number of the seat.
             table: the number of the table, from 0; None for the first where the seat is free.
 
         Raises:
@@ -133,7 +132,6 @@ class OpenEnvServer:
 
     Args:
         seats: the tables and seats.
-        game: the game's name.
         description: the game's description, for ``/metadata``.
         space: the action space of each open seat; None if the game declares none.
         origins: the origins of pages that may connect; programs have none.
@@ -354,7 +352,6 @@ def serve(server: OpenEnvServer, host: str, port: int, ready: Callable[[list[str
     """Serve until SIGINT or SIGTERM.
 
     Args:
-        server: the server.
         host: a loopback address.
         port: the port; 0 for any free one.
         ready: called with the base URLs.

@@ -42,8 +42,6 @@ class Session:
 
     Args:
         table: the table, with ``together`` set.
-        seat: the number of the seat.
-        rules: the rules of the session.
     """
 
     def __init__(self, table: OpenTable, seat: int, rules: Rules) -> None:

@@ -32,7 +32,6 @@ class WireError(Exception):
     """A refused request.
 
     Args:
-        code: OpenEnv's code.
         text: one line: what was wrong, and what was expected.
         final: whether it ends the session.
     """
@@ -144,10 +143,7 @@ def observation(
     """Return a client's observation of its seat.
 
     Args:
-        seat: the number of the seat.
         decision: the open decision; None while others are to act, and after the end.
-        end: the end of the episode.
-        observe: the forms of the position.
         reward: the reward since the last decision; None after ``reset``.
         wrong: the reason why the last action was refused.
     """

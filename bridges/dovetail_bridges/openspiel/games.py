@@ -111,7 +111,6 @@ class Views:
     """The observations of a game's players.
 
     Args:
-        game: the game.
         observe: ``observation`` or ``information`` for OpenSpiel's tensors of these names,
             ``string`` for the information state (or observation) as text, ``history`` for all
             actions so far, chance's too (perfect information only), or ``auto`` for the first of

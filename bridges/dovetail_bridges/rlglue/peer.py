@@ -35,7 +35,6 @@ class Lost(DovetailError):
     """A legacy program disconnected or was dropped.
 
     Args:
-        text: the reason.
         late: true if the program was too slow.
     """
 

@@ -99,8 +99,6 @@ class SeatView:
     """A seat of a game as a legacy agent sees it.
 
     Args:
-        spec: the game's spec.
-        seat: the seat's number.
         options: the form in which the agent sees the game.
         numbering: the numbering of observations if ``options.index`` is set; it outlives this seat.
 

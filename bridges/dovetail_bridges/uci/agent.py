@@ -43,9 +43,6 @@ write."""
 class UciEngine:
     """An engine that has said ``uciok``.
 
-    Args:
-        engine: the engine's process, newly started.
-
     Raises:
         DovetailError: the program does not speak UCI.
     """

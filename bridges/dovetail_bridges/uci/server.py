@@ -44,9 +44,7 @@ class Front:
     that drives the engine judges the game: as long as there is a legal move, one is played.
 
     Args:
-        agent: the agent that plays chess.
         say: receives each line of output.
-        seed: the seed of the agent's random choices and of drawn moves.
         make: returns an agent with other parameters and seed.
     """
 

@@ -51,7 +51,6 @@ def game(episode: Episode, number: int, seating: list[int]) -> ArenaGame | None:
     A truncated game without an outcome is a draw. A loss by fault is a win shared by the others.
 
     Args:
-        episode: the broker's result.
         number: the game's index in its unit.
         seating: for each seat, the index of its player in the unit.
     """

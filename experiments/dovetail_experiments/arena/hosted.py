@@ -71,10 +71,6 @@ class SubmittedAgents:
     """The submitted agents of an arena, each in a confined process.
 
     Args:
-        store: the arena's database.
-        limits: the limits of each agent.
-        sandbox: confines the processes.
-        processes: starts the processes.
         folder: the folder to unpack agents into.
         socket: the broker's Unix socket.
         server: the broker's public key; empty if it has none.

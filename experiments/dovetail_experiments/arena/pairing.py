@@ -46,12 +46,10 @@ def choose(
     """Return the players of the next unit, in random order; empty if too few can play.
 
     Args:
-        candidates: the connected players.
         players: the number to choose.
         turn: the number of this choice. Even turns pick the player with the fewest units, so that
             newcomers catch up; odd turns the one that has waited longest, so that newcomers do not
             crowd it out.
-        rng: the source of every random choice.
         width: the width of the Gaussian that opponents are drawn from, in units of ``spread``.
         uniform: the share of opponents drawn regardless of ratings.
         spread: the standard deviation of the ratings of all players.
@@ -86,7 +84,6 @@ def round_robin(entrants: Mapping[int, str], size: int, rng: random.Random) -> l
     Args:
         entrants: the entrant of each player, as in ``Candidate``.
         size: players per unit.
-        rng: the source of every random choice.
     """
     everyone = sorted(entrants)
 

@@ -38,7 +38,6 @@ class Programs:
     """Environments and baselines of an arena, each in its own process.
 
     Args:
-        arena: the arena to run them for.
         folder: the folder for their keys and logs.
         own: the access token or the key file for environments.
         server: the broker's public key, if it has one.

@@ -109,13 +109,7 @@ class _Match:
 
 
 class Referee:
-    """A competition in progress.
-
-    Args:
-        arena: the description of the competition.
-        store: the arena's database.
-        experiment: an experiment connected to the arena's broker.
-    """
+    """A competition in progress."""
 
     def __init__(self, arena: Arena, store: ArenaStore, experiment: Experiment) -> None:
         self._arena = arena

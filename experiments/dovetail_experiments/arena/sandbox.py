@@ -41,7 +41,6 @@ class Sandbox:
     """This machine's means of confining a program.
 
     Args:
-        limits: the limits of each program.
         secret: a folder that no confined program may read; None if there is none.
 
     Raises:

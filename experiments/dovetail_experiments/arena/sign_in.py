@@ -40,9 +40,7 @@ def show(
 
     Args:
         code: the code shown in the browser.
-        address: the broker's address.
         token: an access token, if the broker requires one.
-        stop: an event that ends the wait.
         ready: called once the broker has accepted the code.
 
     Raises:

@@ -66,7 +66,6 @@ class ArenaStore(Entrants, ArenaUnits, Submissions, Closing):
     """An arena's database.
 
     Args:
-        path: the database's file.
         create: create the file if it is missing.
         by: the origin to record for actions: ``arena``, ``command`` or ``page``.
 
@@ -137,7 +136,6 @@ class ArenaStore(Entrants, ArenaUnits, Submissions, Closing):
         progress still count.
 
         Args:
-            seed: the arena's seed.
             ladders: players per unit of each ladder.
             rounds: the number of times each pair meets.
 

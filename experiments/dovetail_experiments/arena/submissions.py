@@ -68,7 +68,6 @@ def packed(files: Mapping[str, bytes], limits: SubmissionLimits) -> tuple[str, b
     ZIP.
 
     Args:
-        files: the uploaded files, by path.
         limits: the limits of an upload.
 
     Raises:
@@ -145,10 +144,7 @@ class Submissions(ArenaTables):
         """Queue a new version of an agent; return its number.
 
         Args:
-            entrant: the entrant that uploads it.
             program: the agent's name, with ``@LADDER`` if it is for one ladder.
-            files: the uploaded files, by path.
-            limits: the limits of submissions.
 
         Raises:
             DovetailError: the name or the files are invalid, or there are too many.
@@ -248,7 +244,6 @@ class Submissions(ArenaTables):
         """Withdraw a submission.
 
         Args:
-            number: the submission's number.
             entrant: its required owner; None for any.
 
         Raises:

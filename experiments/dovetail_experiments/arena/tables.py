@@ -26,7 +26,6 @@ class ArenaTables:
     """An arena's database, which other programs may read while it is written.
 
     Args:
-        path: the database's file.
         by: the origin to record for actions.
     """
 
@@ -45,7 +44,6 @@ class ArenaTables:
         """Return the seed from which all seeds of a season derive.
 
         Args:
-            season: the season's number.
             seed: the arena's seed, which alone would let an entrant predict it.
 
         Raises:

@@ -143,9 +143,6 @@ class ArenaUnits(ArenaTables):
         A requested unit changes no ratings and counts no faults; the result is empty.
 
         Args:
-            season: the season of the ratings.
-            unit: the planned unit.
-            played: its games.
             most: consecutive losses by fault that pause a player.
             attempt: the number from ``begin``; nothing is recorded if a later attempt has begun.
         """
@@ -240,8 +237,6 @@ class ArenaUnits(ArenaTables):
         """Return the finished units of a ladder, in the order in which they ended.
 
         Args:
-            season: the season's number.
-            ladder: the ladder's name.
             player: include only units with this player.
             other: include only units in which this player took part too.
             last: the maximum number of units, the latest ones; None for all.
@@ -266,10 +261,6 @@ class ArenaUnits(ArenaTables):
         """Plan an unrated unit; return its number.
 
         Args:
-            season: the season's number.
-            ladder: the ladder's name.
-            seed: the arena's seed.
-            players: the numbers of the players.
             by: the entrant that requests it, or the operator.
 
         Raises:
@@ -309,7 +300,6 @@ class ArenaUnits(ArenaTables):
         """Withdraw a requested unit that has not started.
 
         Args:
-            unit: the unit's number.
             by: the entrant that requested it; None for any.
 
         Raises:

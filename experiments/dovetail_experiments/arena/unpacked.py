@@ -24,8 +24,6 @@ class Unpacked:
     """The files of an archive; everything read from them counts towards the limit.
 
     Args:
-        given: the archive.
-        name: its name, for error messages.
         most: the maximum bytes that may be read in all.
 
     Raises:

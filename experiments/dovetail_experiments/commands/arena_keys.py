@@ -18,7 +18,6 @@ class Entrance:
 
     Args:
         where: the arena's folder; missing keys of the broker and of the arena are created there.
-        store: the arena's database.
     """
 
     def __init__(self, where: Path, store: ArenaStore) -> None:
@@ -71,7 +70,6 @@ class Tokens:
     """Owners of access tokens: the arena's baselines and the current entrants.
 
     Args:
-        store: the arena's database.
         baselines: the baselines' names by token.
     """
 

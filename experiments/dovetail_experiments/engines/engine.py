@@ -73,7 +73,6 @@ def engine(on: str, outfit: Outfit) -> AbstractContextManager[ClusterEngine]:
 
     Args:
         on: the engine, optionally with ``:HOST:PORT`` of the cluster.
-        outfit: the nodes' requirements.
 
     Raises:
         DovetailError: there is no such engine or cluster, or a node lacks something.

@@ -113,7 +113,6 @@ def start(processes: Processes, plan: HostPlan, key: Path | None = None) -> None
 
     Args:
         processes: the broker's process, to which the programs are added.
-        plan: the programs.
         key: the programs' key file, if they need one.
 
     Raises:

@@ -27,12 +27,7 @@ Work = Callable[..., Iterator[Any]]
 
 
 class LocalPool:
-    """Local worker processes; the results of a piece arrive when it ends.
-
-    Args:
-        workers: the processes.
-        work: the function that they run.
-    """
+    """Local worker processes; the results of a piece arrive when it ends."""
 
     def __init__(self, workers: ProcessPoolExecutor, work: Work) -> None:
         self._workers = workers
@@ -93,7 +88,6 @@ def workers(
     print a traceback, and a busy one would take the next piece.
 
     Args:
-        count: the number of processes.
         begin: called first in each of them.
         arguments: the arguments of ``begin``.
     """

@@ -71,7 +71,6 @@ def pieces(
     """Run pieces of work; yield their events.
 
     Args:
-        pool: the pool to run them in.
         count: the number of pieces; they are numbered from 0.
         arguments: returns the arguments of a piece; called again after its worker was lost.
         at_once: the maximum number of pieces in progress.

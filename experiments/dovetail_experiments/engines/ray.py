@@ -82,7 +82,6 @@ def opened(where: str, outfit: Outfit) -> Iterator[RayEngine]:
 
     Args:
         where: HOST:PORT of its head; empty for this machine's cluster.
-        outfit: the nodes' requirements.
 
     Raises:
         DovetailError: there is no cluster, or a node lacks something.
@@ -246,12 +245,7 @@ def _line(error: BaseException) -> str:
 
 
 class RayEngine:
-    """A cluster that this program has joined.
-
-    Args:
-        ray: the library.
-        outfit: the nodes' requirements.
-    """
+    """A cluster that this program has joined."""
 
     def __init__(self, ray: Any, outfit: Outfit) -> None:
         self._ray = ray
@@ -423,12 +417,7 @@ class RayPool:
 
 
 class RayHost:
-    """Programs on a node, started by an actor; no call waits for a lost node.
-
-    Args:
-        ray: the library.
-        actor: the actor.
-    """
+    """Programs on a node, started by an actor; no call waits for a lost node."""
 
     def __init__(self, ray: Any, actor: Any) -> None:
         self._ray = ray

@@ -33,7 +33,6 @@ class Station:
     """A host's programs, on the host's machine.
 
     Args:
-        order: the programs to start.
         machine: the machine's address for others.
 
     Raises:

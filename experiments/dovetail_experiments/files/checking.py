@@ -74,10 +74,6 @@ def check_file(file: ExperimentFile) -> None:
 def seating(file: ExperimentFile, game: type[Any]) -> None:
     """Check that the agents of each stage can play the game, before play starts.
 
-    Args:
-        file: the experiment.
-        game: the class of its environment.
-
     Raises:
         Mistake: an agent cannot play.
     """
@@ -109,14 +105,7 @@ def seating(file: ExperimentFile, game: type[Any]) -> None:
 
 
 def unseated(file: ExperimentFile, part: Part, error: DovetailError, text: str) -> Mistake:
-    """Return the error of an agent that cannot take its seat, with a remedy if there is one.
-
-    Args:
-        file: the experiment.
-        part: the part of the file that seats the agent.
-        error: the agent's error.
-        text: the error's text.
-    """
+    """Return the error of an agent that cannot take its seat, with a remedy if there is one."""
     if getattr(error, "code", "") == "lookahead":
         text += f", or `lookahead = true` in {_called(part)}"
     return Mistake(text, *place_of(file, part))
@@ -186,7 +175,6 @@ def configured(
 
     Args:
         name: its name; from the local user, never from a peer.
-        configuration: its options.
         steps: the path of their table in the experiment file.
         game: the key of the name in that table.
 

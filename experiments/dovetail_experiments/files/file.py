@@ -253,8 +253,6 @@ class Tournament(PartRules, frozen=True, kw_only=True):
 
         Args:
             players: a player for each seat.
-            number: the number of the round.
-            seed: the experiment's master seed.
         """
         openings_seed = derive(seed, "openings", self.name)
         again = "" if self.format in ("round-robin", "gauntlet") else f" (round {number + 1})"

@@ -36,7 +36,6 @@ class Book:
 
         Args:
             first: the index of the first episode.
-            episodes: the number of episodes.
             size: the number of consecutive episodes that share an opening.
         """
         if not self.seeds:
@@ -62,13 +61,7 @@ def draw(
     than ``count`` openings if the game has no more.
 
     Args:
-        experiment: the connection to use.
-        environment: the game.
-        agents: agents to fill its seats.
-        configuration: the game's configuration.
         plies: the number of plies; None for ``PLIES``, or more if the game needs them.
-        count: the number of openings.
-        seed: the seed of the draw.
         lookahead: whether agents may query successor positions; some refuse a seat without it.
     """
     best = Book([], [])
@@ -135,10 +128,6 @@ def problem(
     Each one is played once; the agents are seated but never asked.
 
     Args:
-        experiment: the connection to use.
-        environment: the game.
-        agents: agents to fill its seats.
-        lines: the openings.
         options: options of the run: ``configuration``, ``seed``, ``lookahead``.
 
     Raises:

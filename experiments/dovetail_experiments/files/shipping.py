@@ -37,11 +37,7 @@ Shipment = dict[str, ShippedFile]
 
 
 class Shipping:
-    """Collects the files that experiments name.
-
-    Args:
-        folder: the experiment file's folder.
-    """
+    """Collects the files that experiments name."""
 
     def __init__(self, folder: Path) -> None:
         self._roots = [Path.cwd(), Path(os.path.abspath(folder))]

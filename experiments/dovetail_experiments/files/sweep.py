@@ -245,7 +245,6 @@ class SweepPlan:
         """Return the executions of one set of values, one for each task and seed.
 
         Args:
-            settings: values by key of the file.
             first: the number of the first execution.
 
         Raises:
@@ -386,7 +385,6 @@ class Proposals(list[dict[str, Any]]):
 
     Args:
         asked: Optuna's trial for each set.
-        sweep: the search.
     """
 
     def __init__(self, asked: Sequence[Any], sweep: SweepPart) -> None:
@@ -400,7 +398,6 @@ class Proposals(list[dict[str, Any]]):
         """Return whether a set should be stopped early.
 
         Args:
-            number: the set's index.
             played: the number of its finished trials.
             value: the objective over those trials.
         """

@@ -146,7 +146,6 @@ def read(
 
     Args:
         reading: opens a transaction, one for each chunk, since the caller may take long.
-        stage: the stage's id.
         again: True for retried episodes only, False for the others; None for all.
 
     Raises:

@@ -26,7 +26,6 @@ def rows(path: Path, columns: Mapping[str, type], given: Iterable[Row]) -> int:
     Args:
         path: the file, whose suffix is one of ``FORMATS``.
         columns: the names in order, with the types of the values.
-        given: the rows.
 
     Raises:
         DovetailError: the format is unknown, or the file cannot be written.
@@ -55,8 +54,6 @@ def shards(records: Records, folder: Path, columns: Sequence[str], where: Sequen
     Existing files are kept, so a run in progress can be exported repeatedly.
 
     Args:
-        records: the record.
-        folder: the folder for the files.
         columns: the columns to include; all if empty.
         where: conditions, as for ``Records.rows``.
 

@@ -72,9 +72,7 @@ class Store(Closing):
         number.
 
         Args:
-            name: the experiment's name.
             file: the experiment as JSON, with all its settings.
-            seed: the experiment's master seed.
             number: the execution's number, if reserved; None for the next free one.
             trial: its number in a sweep or among repeats; None for a single execution.
             variant: the settings of a sweep as text.
@@ -290,7 +288,6 @@ class Store(Closing):
         """Copy a complete execution from another record in one transaction; return its number here.
 
         Args:
-            source: the other record.
             row: the execution's row in its table ``executions``.
             also: called with the new number before the copy is committed.
         """
@@ -335,10 +332,6 @@ class Store(Closing):
         """Record the start of a stage; delete leftovers of an interrupted attempt.
 
         Args:
-            execution: the execution's number.
-            number: the stage's number in the schedule.
-            kind: the stage's kind.
-            name: the stage's name.
             trained: the number of learning episodes before it.
             agents: the agents in the order of the file.
             rotate: whether they rotate through the seats.
@@ -450,7 +443,6 @@ class Store(Closing):
         """Yield the episodes of a stage in the order in which they ended, a chunk at a time.
 
         Args:
-            stage: the stage's id.
             again: True for retried episodes only, False for the others; None for all.
         """
         return episodes.read(self._reading, stage, again)

@@ -24,7 +24,6 @@ def write(records: Records, logdir: Path) -> Iterator[tuple[Path, int]]:
     episode in the learning phases.  Earlier logs are replaced.
 
     Args:
-        records: the record.
         logdir: the folder that ``tensorboard --logdir`` reads.
 
     Raises:

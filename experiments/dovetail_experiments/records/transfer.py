@@ -97,12 +97,7 @@ class Sender:
 
 
 class Receiver:
-    """Adds stages played on another machine to a store.
-
-    Args:
-        store: a store open for writing.
-        execution: the execution's number there.
-    """
+    """Adds stages played on another machine to a store."""
 
     def __init__(self, store: Store, execution: int) -> None:
         self._store = store

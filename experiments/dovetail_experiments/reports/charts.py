@@ -127,7 +127,6 @@ def rating(name: str, ratings: Sequence[tuple[float, float]]) -> Chart:
     """Return the chart of a player's live rating.
 
     Args:
-        name: the player.
         ratings: mean and standard deviation after each unit, in order.
     """
     step = max(1, math.ceil(len(ratings) / POINTS))

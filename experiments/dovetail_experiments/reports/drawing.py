@@ -69,7 +69,6 @@ def drawing(scene: Scene, width: float = looks.PICTURE) -> Drawing:
     """Return a scene as shapes.
 
     Args:
-        scene: the scene.
         width: the width for cards if there is no board, in pixels.
     """
     board = _Board(scene, width)
@@ -496,7 +495,6 @@ def svg(scene: Scene, width: float = 220.0, theme: int = 0) -> Xml.Element:
     """Return a scene as an SVG element.
 
     Args:
-        scene: the scene.
         width: the maximum width, in pixels.
         theme: 0 for light colours, 1 for dark ones.
     """

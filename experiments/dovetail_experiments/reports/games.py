@@ -40,7 +40,6 @@ def texts(
     of each turn. Actions appear by name if the environment is installed and names them.
 
     Args:
-        journal: the journal's file.
         stages: data by label of the journal's runs, for the names of the agents.
         all_: include interrupted episodes and attempts, which do not count.
 

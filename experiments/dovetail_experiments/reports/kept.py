@@ -47,8 +47,6 @@ class KeptSample:
     """A sample of the games of an execution that may have exact values.
 
     Args:
-        execution: the execution's number.
-        stages: the stages that were played.
         most: the maximum games per tournament and evaluation; 0 for none.
     """
 

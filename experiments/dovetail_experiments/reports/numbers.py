@@ -22,8 +22,6 @@ def numbers(
     """Return the results of an execution: a row per agent, seat and stage, and standings.
 
     Args:
-        file: the experiment.
-        played: its stages.
         software: the software versions that the stages record.
     """
     return {

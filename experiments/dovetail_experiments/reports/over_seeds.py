@@ -137,8 +137,6 @@ def series(
     or, if any of its games lacks a score, returns, so that they can be compared.
 
     Args:
-        records: the records to read.
-        executions: the executions' numbers.
         among: the executions to compare them with; ``executions`` if None.
     """
     compared = {*executions, *(among or ())}

@@ -27,7 +27,6 @@ def learning_curves(
 
     Args:
         paths: the files to write: .png, .svg or .pdf.
-        title: the plot's title.
         measure: the label of the estimates; ``win rate`` is shown from 0 to 100 %.
         curves: points in ascending order, by label.
     """

@@ -28,7 +28,6 @@ def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = Fal
     are left out of the shares.
 
     Args:
-        title: the table's title.
         rows: the stages and tallies to show.
         full: include thinking time and faults, which need a wide terminal.
     """
@@ -103,7 +102,6 @@ def standings_table(found: Standings, *, full: bool = False) -> Table:
     """Return the standings of a tournament, best first.
 
     Args:
-        found: the standings.
         full: include pairs by score and points against each opponent, which need a wide terminal.
     """
     if found.seats == 1:

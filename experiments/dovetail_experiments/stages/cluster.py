@@ -87,8 +87,6 @@ def on_cluster(
     """Play on a cluster.
 
     Args:
-        file: the experiment.
-        folder: the folder of the experiment file.
         on: the engine, as for ``engine``.
         shards: the number of shards; 0 for as many as there is room for.
         journal: the file that records episodes, as for ``in_shards``.

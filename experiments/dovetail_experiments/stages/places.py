@@ -93,7 +93,6 @@ class Deployment:
         """Ask one broker; with shards, try another one if it fails.
 
         Args:
-            agents: the agents that take part.
             ask: called with a connection and that broker's names of the agents.
         """
         if self.shards is None:
@@ -121,7 +120,6 @@ class Deployment:
         """Create the agents of the file; return their names for runs.
 
         Args:
-            file: the experiment.
             states: the initial states of agents, by name.
 
         Raises:
@@ -210,7 +208,6 @@ def own_processes(
     """Start a broker, the environment and each agent as processes, and stop them at the end.
 
     Args:
-        file: the experiment.
         journal: the file that records episodes; None for no journal.
         logs: the folder for the programs' output; None deletes the output at the end.
         give_up: seconds without an answer from the broker before the experiment fails; None for no
@@ -512,8 +509,6 @@ def appear(file: ExperimentFile, place: Deployment, timeout: float | None) -> No
     """Wait until the environment and all agents are offered.
 
     Args:
-        file: the experiment.
-        place: the deployment.
         timeout: seconds to wait; None waits as long as the programs live, and reports progress.
 
     Raises:

@@ -100,10 +100,6 @@ class Playing:
     """An experiment in progress.
 
     Args:
-        file: the experiment.
-        place: its deployment.
-        store: the store for results and states.
-        execution: the execution's number in the store.
         states: the initial states of agents and snapshots, by name.
         taken_over: row numbers of stages in another execution whose results count for this one.
     """
@@ -508,7 +504,6 @@ def played(stage: Stage, read: Callable[[bool], Iterator[Episode]]) -> StageResu
     """Return a stage with its results.
 
     Args:
-        stage: the stage.
         read: yields the stored results: for True those of replayed episodes, otherwise the others.
     """
     stopping = _stopping(stage)
@@ -531,7 +526,6 @@ def _gaps(kept: Iterable[int], stage: Stage) -> Iterator[tuple[int, int]]:
 
     Args:
         kept: the indices of the episodes that are present, in order.
-        stage: the stage.
     """
     place = 0
     for index in kept:

@@ -139,14 +139,7 @@ def _files(folder: Path) -> Iterator[RemoteItem]:
 
 
 class RemoteWriter:
-    """Writes the results of a remote trial to the store and to the trial's folder.
-
-    Args:
-        store: a store open for writing.
-        file: the experiment.
-        entry: the execution's entry in the store.
-        folder: the trial's folder.
-    """
+    """Writes the results of a remote trial to the store and to the trial's folder."""
 
     def __init__(
         self, store: Store, file: ExperimentFile, entry: ExecutionEntry, folder: Path
@@ -250,9 +243,7 @@ def order(
         shipped: the experiment, with paths of the other machine.
         entry: the execution's entry in the store.
         title: a title to show.
-        parts: the finished stages.
         states: the initial states of agents, by name.
-        options: the options of play.
     """
     agents = {
         name: msgspec.structs.replace(part, state=None) for name, part in shipped.agents.items()

@@ -226,8 +226,6 @@ def to_resume(results: Store, file: ExperimentFile, where: str) -> int:
     """Return the number of the interrupted execution to resume.
 
     Args:
-        results: the store.
-        file: the experiment.
         where: the store's name in files, for initial states that come from it.
 
     Raises:
@@ -378,12 +376,8 @@ def steps(
     """Play an execution from its last finished stage; yield each stage once it is in the store.
 
     Args:
-        file: the experiment.
         source: the file's source, for errors.
-        entry: the execution's entry in the store.
         folder: the folder for journal, logs, summary and plots.
-        url: the store's URL.
-        options: the options of play.
         rows: row numbers of an earlier execution's stages to reuse.
     """
     execution = entry.number

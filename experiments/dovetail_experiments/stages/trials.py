@@ -80,14 +80,12 @@ def execute(
     """Play an experiment file with all its seeds and values; show progress, write all output.
 
     Args:
-        path: the experiment file.
         store: an SQLAlchemy URL; a SQLite file in ``out`` if None.
         out: the folder for all output, in a subfolder with the experiment's name; ``out`` if None.
         overrides: keys of the file to change, such as ``phases.0.episodes``.
         resume: continue an interrupted run; finished executions are not played again.
         extend: build on the last finished execution, to which players were added since.
         jobs: the number of executions at once, each in its own process.
-        options: the options of play.
         only: the trials to play, in a separate folder; None for all.
 
     Raises:

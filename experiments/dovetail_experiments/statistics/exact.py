@@ -183,7 +183,6 @@ def policy_of(
         see: returns the agent's observation of a decision.
         samples: the number of times the agent is asked; 1 if it is deterministic. Otherwise the
             frequencies are the policy, which overestimates exploitability.
-        seed: the seed of its random choices.
     """
     for seat in range(spec.seats):
         agent.init(Seat(0, seat, spec))

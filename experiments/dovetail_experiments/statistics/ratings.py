@@ -117,7 +117,6 @@ def ratings(
     scores instead of the model's variance of single games.
 
     Args:
-        players: all players.
         meetings: by player and opponent, the player's scores in pairs of games.
         prior: drawn games added to each pairing.
         sparse: whether most pairings have few games or none. Variances are then estimated from the
@@ -187,8 +186,6 @@ def _residuals(sample: Sample, chance: float, units: float) -> float:
     that a ladder of equal units does not appear certain.
 
     Args:
-        sample: the pairs of a pairing.
-        chance: its expected score.
         units: the number of pairs in all pairings.
     """
     even = [k / (sample.cells - 1) for k in range(sample.cells)]

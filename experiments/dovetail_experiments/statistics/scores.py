@@ -41,7 +41,6 @@ class Sample:
 
     Args:
         values: scores in 0..1, ascending.
-        counts: the count of each score.
         cells: the number of possible scores of a unit: 3 for single games, 5 for pairs.
     """
 

@@ -215,7 +215,6 @@ def tally(
 
     Args:
         episodes: results; retried episodes and those that do not count contribute only breaches.
-        names: the agents in the order of the run.
         rotate: whether the run rotated its seats.
         truncated: whether games with several seats that were truncated without an outcome count
             apart or as draws.

@@ -45,8 +45,6 @@ def games(
 
     Args:
         episodes: results in any order.
-        players: the number of players in the run.
-        rotate: whether they rotated through the seats.
         draw: whether a truncated game counts as a draw.
     """
     found = []

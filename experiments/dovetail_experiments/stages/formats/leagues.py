@@ -30,10 +30,8 @@ def opponent(
     member; an opponent it has not met counts as p = 1/2 over two games (Vinyals et al. 2019).
 
     Args:
-        league: the league.
         episodes: the number of episodes played in it.
         scores: the learner's points and games, by opponent.
-        seed: the experiment's seed.
     """
     members = pool(league, episodes)
     if league.policy == "latest":

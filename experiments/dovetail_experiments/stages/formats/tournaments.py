@@ -35,9 +35,7 @@ def first_round(tournament: Tournament, players: Sequence[str], seed: int) -> li
     """Return the pairings of the first round.
 
     Args:
-        tournament: the tournament.
         players: all players, strongest first if known; snapshots by their full names.
-        seed: the seed for random groups.
     """
     if tournament.seats == 1:
         return [[name] for name in players]
@@ -60,9 +58,7 @@ def next_round(
     """Return the pairings of the next round; empty if the tournament is over.
 
     Args:
-        tournament: the tournament.
         players: all players, in the order of the file.
-        meetings: all meetings so far.
     """
     played = 1 + max((each.round for each in meetings), default=-1)
     if tournament.format == "knockout":
