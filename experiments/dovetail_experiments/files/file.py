@@ -612,38 +612,22 @@ def _mistakes(file: ExperimentFile) -> Iterator[Mistake]:
     if file.derivation == 1 and file.secret:
         yield Mistake("derivation 1 has no secret; remove one of the two", "secret")
     yield from _contradictions(file)
+    hosted = "has a command, which cannot be hosted; remove `hosted`"
     if file.environment.hosted and file.environment.command is not None:
-        yield Mistake(
-            "[environment] has a command, which cannot be hosted; remove `hosted`",
-            "environment",
-            "hosted",
-        )
+        yield Mistake(f"[environment] {hosted}", "environment", "hosted")
     for name, agent in file.agents.items():
         if agent.hosted and agent.command is not None:
-            yield Mistake(
-                f"[agents.{name}] has a command, which cannot be hosted; remove `hosted`",
-                "agents",
-                name,
-                "hosted",
-            )
+            yield Mistake(f"[agents.{name}] {hosted}", "agents", name, "hosted")
         if agent.register and agent.command is not None:
-            yield Mistake(
-                f"[agents.{name}] has a command; put --register into it instead of `register`",
-                "agents",
-                name,
-                "register",
-            )
+            text = f"[agents.{name}] has a command; put --register into it instead of `register`"
+            yield Mistake(text, "agents", name, "register")
     names: set[str] = set()
     for kind in ("phases", "evaluations", "leagues", "tournaments"):
         for number, part in enumerate(getattr(file, kind)):
             if part.name in names:
-                yield Mistake(
-                    f"two phases, evaluations, leagues or tournaments are called {part.name!r}; "
-                    "rename one",
-                    kind,
-                    number,
-                    "name",
-                )
+                kinds = "phases, evaluations, leagues or tournaments"
+                text = f"two {kinds} are called {part.name!r}; rename one"
+                yield Mistake(text, kind, number, "name")
             names.add(part.name)
 
 
@@ -697,13 +681,8 @@ def _contradictions(file: ExperimentFile) -> Iterator[Mistake]:
             yield Mistake(f"{tournament.name!r}: {problem}", "tournaments", number)
         for name in tournament.players:
             if "@" in name and base(name) not in learners:
-                yield Mistake(
-                    f"{tournament.name!r}: {name!r} is a snapshot, but no league trains "
-                    f"{base(name)!r}",
-                    "tournaments",
-                    number,
-                    "players",
-                )
+                text = f"{name!r} is a snapshot, but no league trains {base(name)!r}"
+                yield Mistake(f"{tournament.name!r}: {text}", "tournaments", number, "players")
             elif "@" in name and (hint := _unreached(file, name)):
                 text = f"{tournament.name!r}: there is no snapshot {name!r}; {hint}"
                 yield Mistake(text, "tournaments", number, "players")

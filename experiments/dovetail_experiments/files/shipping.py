@@ -9,15 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.files.file import Evaluation, ExperimentFile, Phase, Tournament
-
-_Part = TypeVar("_Part", Phase, Evaluation, Tournament)
 
 LARGEST = 256 << 20
 """Maximum total size in bytes."""
@@ -65,17 +62,11 @@ class Shipping:
             )
             for name, part in file.agents.items()
         }
-        phases = [self._opened(part) for part in file.phases]
-        evaluations = [self._opened(part) for part in file.evaluations]
-        tournaments = [self._opened(part) for part in file.tournaments]
-        return replace(
-            file,
-            environment=environment,
-            agents=agents,
-            phases=phases,
-            evaluations=evaluations,
-            tournaments=tournaments,
-        )
+        opened = {
+            kind: [self._opened(part) for part in getattr(file, kind)]
+            for kind in ("phases", "evaluations", "tournaments")
+        }
+        return replace(file, environment=environment, agents=agents, **opened)
 
     def files(self) -> Shipment:
         """Return the files.
@@ -155,7 +146,7 @@ class Shipping:
             return self._place(word)
         return word
 
-    def _opened(self, part: _Part) -> _Part:
+    def _opened(self, part: Phase | Evaluation | Tournament) -> Phase | Evaluation | Tournament:
         openings = part.openings
         if isinstance(openings, str) and openings != "auto":
             return replace(part, openings=self._named(openings))

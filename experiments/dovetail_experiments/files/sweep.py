@@ -502,13 +502,8 @@ def _check(sweep: SweepPart, base: ExperimentFile) -> None:
         if key.partition(".")[0] in (*KEYS, "seed", "name"):
             raise Mistake(f"[sweep.parameters] cannot change {key!r}", "sweep", "parameters", key)
         if sweep.method == "grid" and isinstance(values, ValueRange):
-            raise Mistake(
-                f"a grid needs the values of {key!r} as a list; a range needs "
-                'method = "random" or "optuna"',
-                "sweep",
-                "parameters",
-                key,
-            )
+            text = f"a grid needs the values of {key!r} as a list; a range needs method"
+            raise Mistake(f'{text} = "random" or "optuna"', "sweep", "parameters", key)
     if sweep.method != "optuna":
         if sweep.objective is not None:
             raise Mistake('[sweep] objective needs method = "optuna"', "sweep", "objective")
@@ -516,37 +511,20 @@ def _check(sweep: SweepPart, base: ExperimentFile) -> None:
             raise Mistake('[sweep] prune needs method = "optuna"', "sweep", "prune")
         return
     if sweep.objective is None:
-        raise Mistake(
-            '[sweep] method = "optuna" needs objective = { evaluation = "NAME", agent = "NAME" }',
-            "sweep",
-            "method",
-        )
+        needs = 'objective = { evaluation = "NAME", agent = "NAME" }'
+        raise Mistake(f'[sweep] method = "optuna" needs {needs}', "sweep", "method")
     found = {each.name: each for each in base.evaluations}
-    aim = sweep.objective
+    aim, place = sweep.objective, ("sweep", "objective")
     if aim.evaluation not in found:
         hint = meant(aim.evaluation, found) or f"; there are {', '.join(map(repr, found))}"
-        raise Mistake(
-            f"[sweep] objective: there is no evaluation {aim.evaluation!r}{hint}",
-            "sweep",
-            "objective",
-            "evaluation",
-        )
+        text = f"there is no evaluation {aim.evaluation!r}{hint}"
+        raise Mistake(f"[sweep] objective: {text}", *place, "evaluation")
     seats = found[aim.evaluation].seats
     if aim.agent not in seats:
         hint = meant(aim.agent, seats) or f"; it seats {', '.join(seats)}"
-        raise Mistake(
-            f"[sweep] objective: the evaluation {aim.evaluation!r} does not seat "
-            f"{aim.agent!r}{hint}",
-            "sweep",
-            "objective",
-            "agent",
-        )
+        text = f"the evaluation {aim.evaluation!r} does not seat {aim.agent!r}{hint}"
+        raise Mistake(f"[sweep] objective: {text}", *place, "agent")
     learners = base.learners()
     if learners and aim.agent not in learners:
-        raise Mistake(
-            f"[sweep] objective: {aim.agent!r} does not learn; "
-            f"name an agent that does: {', '.join(learners)}",
-            "sweep",
-            "objective",
-            "agent",
-        )
+        text = f"{aim.agent!r} does not learn; name an agent that does: {', '.join(learners)}"
+        raise Mistake(f"[sweep] objective: {text}", *place, "agent")

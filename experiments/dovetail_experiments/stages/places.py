@@ -132,13 +132,10 @@ class Deployment:
             offered = offered_name(part.type)
             if offers[offered].get("instance"):
                 if name in states or part.parameters:
-                    raise Mistake(
-                        f"[agents.{name}]: {offered!r} is a program that is one agent; it takes "
-                        "no parameters and no state from here",
-                        "agents",
-                        name,
-                        "parameters" if part.parameters else "state",
-                    )
+                    takes = "it takes no parameters and no state from here"
+                    text = f"[agents.{name}]: {offered!r} is a program that is one agent; {takes}"
+                    key = "parameters" if part.parameters else "state"
+                    raise Mistake(text, "agents", name, key)
                 seated[name] = offered
                 continue
             seated[name] = self.create(file, name, states.get(name))
@@ -447,13 +444,11 @@ def at_broker(
     """Use a running broker that already offers the environment and the agent types."""
     for name in file.used():
         if file.agents[name].register:
-            raise Mistake(
+            text = (
                 f"[agents.{name}]: at a running broker, agents use what was registered where they "
-                "are served (`dovetail agent --register`); remove `register`",
-                "agents",
-                name,
-                "register",
+                "are served (`dovetail agent --register`); remove `register`"
             )
+            raise Mistake(text, "agents", name, "register")
     with Experiment.connect(address, token=token, give_up=give_up) as experiment:
         environment = offered_name(file.environment.name, "environment")
         place = Deployment(experiment, environment, {}, lambda: None, f"at the broker {address}")
@@ -467,26 +462,16 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
     # Imported here because it needs the broker, which runs as its own program elsewhere.
     from dovetail.client.inprocess import InProcess
 
+    apart = "a program started by command cannot play in process; remove --in-process"
     if file.environment.command is not None:
-        raise Mistake(
-            "[environment]: a program started by command cannot play in process; remove "
-            "--in-process",
-            "environment",
-            "command",
-        )
+        raise Mistake(f"[environment]: {apart}", "environment", "command")
     name, given = file.environment.name, file.environment.configuration
     environment = preset(plugins.find("environment", name), given, f"environment {name}")
     kinds: dict[str, type[Any]] = {}
     for name in file.used():
         part = file.agents[name]
         if part.command is not None:
-            raise Mistake(
-                f"[agents.{name}]: a program started by command cannot play in process; remove "
-                "--in-process",
-                "agents",
-                name,
-                "command",
-            )
+            raise Mistake(f"[agents.{name}]: {apart}", "agents", name, "command")
         kinds[part.type] = plugins.find("agent", part.type)
         for each in part.register:
             try:
