@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -17,11 +18,15 @@ from ipaddress import IPv6Address, ip_address
 from typing import Any, Protocol, cast
 
 import h11
+import uvicorn
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import get_remote_addr
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.quoting import origin
 
 log = logging.getLogger("dovetail.web")
 
@@ -171,26 +176,64 @@ def loopback(address: str) -> bool:
         return True  # a socket of this machine
 
 
-class Http(H11Protocol):
-    """An HTTP connection with time limits for its requests."""
+class _Limited(asyncio.Protocol):
+    """A connection behind doors, with time limits; uvicorn's protocol follows it as a base."""
+
+    reads = "read an answer"
+    transport: Any
+    loop: Any
 
     def __init__(self, doors: Doors, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._doors = doors
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def hang_up(self) -> None:
+        """Close it at once."""
+        self._stop(*self._timers)
+        self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self._stop(*self._timers)
+        self._doors.leave(self)  # type: ignore[arg-type]
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Start the time limit for a visitor that is not reading."""
+        super().pause_writing()
+        self._start("reading", self.reads, READ_SECONDS)
+
+    def resume_writing(self) -> None:
+        """Stop that time limit."""
+        super().resume_writing()
+        self._stop("reading")
+
+    def _start(self, timer: str, what: str, seconds: float) -> None:
+        self._timers[timer] = self.loop.call_later(seconds, self._late, what, seconds)
+
+    def _stop(self, *timers: str) -> None:
+        for each in timers:
+            if (timer := self._timers.pop(each, None)) is not None:
+                timer.cancel()
+
+    def _late(self, what: str, seconds: float) -> None:
+        log.warning("a visitor did not %s within %g s; such connections are closed", what, seconds)
+        self.hang_up()
+
+
+class Http(_Limited, H11Protocol):
+    """An HTTP connection with time limits for its requests."""
+
+    def __init__(self, doors: Doors, *args: Any, **options: Any) -> None:
+        super().__init__(doors, *args, **options)
         self._phase = ""
-        self._timer: asyncio.TimerHandle | None = None
-        self._reading: asyncio.TimerHandle | None = None
         self._refused = False
 
     @property
     def waiting(self) -> bool:
         """True while it has no whole request that is being answered."""
         return self._phase != "answer"
-
-    def hang_up(self) -> None:
-        """Close it at once."""
-        self._cancel()
-        self.transport.abort()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Count it, or refuse it."""
@@ -201,12 +244,6 @@ class Http(H11Protocol):
             transport.abort()
             return
         self._enter("head")
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
-        self._cancel()
-        self._doors.leave(self)
-        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Process data, and restart the time limit for what is missing."""
@@ -222,23 +259,9 @@ class Http(H11Protocol):
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         """Become a WebSocket."""
-        self._cancel()
+        self._stop(*self._timers)
         self._phase = "answer"
         super().handle_websocket_upgrade(event)
-
-    def pause_writing(self) -> None:
-        """Start the time limit for a visitor that is not reading."""
-        super().pause_writing()
-        self._reading = self.loop.call_later(
-            READ_SECONDS, self._late, "read an answer", READ_SECONDS
-        )
-
-    def resume_writing(self) -> None:
-        """Stop that time limit."""
-        super().resume_writing()
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
 
     def _look(self, idle: str) -> None:
         if isinstance(self.transport.get_protocol(), Http) and not self.transport.is_closing():
@@ -250,75 +273,26 @@ class Http(H11Protocol):
         if phase == self._phase:
             return
         self._phase = phase
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._stop("request")
         seconds = {"head": HEAD_SECONDS, "body": BODY_SECONDS}.get(phase)
         if seconds is not None:
-            self._timer = self.loop.call_later(
-                seconds, self._late, f"send a request's {phase}", seconds
-            )
-
-    def _late(self, what: str, seconds: float) -> None:
-        log.warning("a visitor did not %s within %g s; such connections are closed", what, seconds)
-        self.hang_up()
-
-    def _cancel(self) -> None:
-        for each in (self._timer, self._reading):
-            if each is not None:
-                each.cancel()
-        self._timer = self._reading = None
+            self._start("request", f"send a request's {phase}", seconds)
 
 
-class Socket(WebSocketsSansIOProtocol):
+class Socket(_Limited, WebSocketsSansIOProtocol):
     """A WebSocket that replaces the HTTP connection it was requested on."""
 
-    def __init__(self, doors: Doors, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._doors = doors
-        self._reading: asyncio.TimerHandle | None = None
+    reads = "read a message"
 
     @property
     def waiting(self) -> bool:
         """True once the server has closed it, while the visitor does not."""
         return self.close_sent
 
-    def hang_up(self) -> None:
-        """Close it at once."""
-        self.transport.abort()
-
-    def pause_writing(self) -> None:
-        """Start the time limit for a visitor that is not reading."""
-        super().pause_writing()
-        self._reading = self.loop.call_later(READ_SECONDS, self._late)
-
-    def resume_writing(self) -> None:
-        """Stop that time limit."""
-        super().resume_writing()
-        self._cancel()
-
-    def _late(self) -> None:
-        log.warning(
-            "a visitor did not read a message within %g s; such connections are closed",
-            READ_SECONDS,
-        )
-        self.hang_up()
-
-    def _cancel(self) -> None:
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count it."""
         super().connection_made(transport)
         self._doors.replace(transport, self)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
-        self._cancel()
-        self._doors.leave(self)
-        super().connection_lost(exc)
 
 
 def protocols(doors: Doors) -> tuple[type[asyncio.Protocol], type[asyncio.Protocol]]:
@@ -372,6 +346,28 @@ def guarded(most: int) -> dict[str, Any]:
     sparing()
     http, socket = protocols(Doors(most))
     return {"http": http, "ws": socket, "backlog": BACKLOG, "log_level": "warning"}
+
+
+def serve(
+    app: ASGIApp, host: str, port: int, ready: Callable[[str], None], **settings: Any
+) -> None:
+    """Serve an application behind doors until SIGINT or SIGTERM, with uvicorn's settings.
+
+    Args:
+        host: a loopback address.
+        port: the port; 0 for any free one.
+        ready: called with the URL.
+
+    Raises:
+        DovetailError: the address is not free.
+    """
+    try:
+        listener = socket.create_server((host, port))
+    except OSError as error:
+        raise DovetailError(f"cannot listen at {host}:{port}: {error.strerror}") from None
+    with listener:
+        ready(origin(host, listener.getsockname()[1]))
+        uvicorn.Server(uvicorn.Config(app, **settings, **guarded(room()))).run(sockets=[listener])
 
 
 def sparing() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, Any, TextIO, TypeVar
 
 import anyio.to_thread
-import uvicorn
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
@@ -20,10 +18,8 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dovetail._version import __version__
-from dovetail.protocol.errors import DovetailError
-from dovetail_bridges.connection_limits import WholeRequests, guarded, room
+from dovetail_bridges.connection_limits import WholeRequests, serve
 from dovetail_bridges.table import CallRefused, OpenTable
-from dovetail_experiments.quoting import origin
 
 LONGEST = 50.0
 """Maximum seconds of a call; clients give up after 30 to 60."""
@@ -176,22 +172,13 @@ def serve_stdio(table: OpenTable, lines: TextIO, out: TextIO) -> None:
 def serve_http(
     table: OpenTable, host: str, port: int, ready: Callable[[dict[int, str]], None]
 ) -> None:
-    """Serve every open seat over HTTP, until SIGINT or SIGTERM.
+    """Serve every open seat over HTTP, as ``connection_limits.serve`` does.
 
     Args:
-        host: a loopback address.
-        port: the port; 0 for any free one.
         ready: called with the URL of each seat.
-
-    Raises:
-        DovetailError: the address is not free.
     """
-    try:
-        listener = socket.create_server((host, port))
-    except OSError as error:
-        raise DovetailError(f"cannot listen at {host}:{port}: {error.strerror}") from None
-    with listener:
-        at = origin(host, listener.getsockname()[1])
+
+    def listening(at: str) -> None:
         ready({seat: f"{at}{path}" for seat, path in paths(table).items()})
-        config = uvicorn.Config(application(table, host), lifespan="on", **guarded(room()))
-        uvicorn.Server(config).run(sockets=[listener])
+
+    serve(application(table, host), host, port, listening, lifespan="on")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,6 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
@@ -26,12 +24,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from dovetail._version import __version__
 from dovetail.protocol.errors import DovetailError
-from dovetail_bridges.connection_limits import WholeRequests, guarded, room
+from dovetail_bridges import connection_limits
+from dovetail_bridges.connection_limits import WholeRequests
 from dovetail_bridges.openenv import wire
 from dovetail_bridges.openenv.session import Rules, Session
 from dovetail_bridges.openenv.wire import WireError
 from dovetail_bridges.table import CallRefused, OpenTable
-from dovetail_experiments.quoting import origin
 
 log = logging.getLogger("dovetail.openenv")
 NO_SESSION = "there are no sessions over HTTP here; open a WebSocket at /ws"
@@ -349,28 +347,17 @@ class _Hosts(BaseHTTPMiddleware):
 
 
 def serve(server: OpenEnvServer, host: str, port: int, ready: Callable[[list[str]], None]) -> None:
-    """Serve until SIGINT or SIGTERM.
+    """Serve as ``connection_limits.serve`` does.
 
     Args:
-        host: a loopback address.
-        port: the port; 0 for any free one.
         ready: called with the base URLs.
-
-    Raises:
-        DovetailError: the address is not free.
     """
-    try:
-        listener = socket.create_server((host, port))
-    except OSError as error:
-        raise DovetailError(f"cannot listen at {host}:{port}: {error.strerror}") from None
-    with listener:
-        at = origin(host, listener.getsockname()[1])
-        ready([f"{at}{base}" for base in server.paths()])
-        config = uvicorn.Config(
-            server.application(),
-            ws_max_size=wire.LARGEST,
-            ws_ping_interval=None,  # a client that generates for minutes answers no ping
-            ws_per_message_deflate=False,  # it costs both ends more than loopback's bytes
-            **guarded(room()),
-        )
-        uvicorn.Server(config).run(sockets=[listener])
+    connection_limits.serve(
+        server.application(),
+        host,
+        port,
+        lambda at: ready([f"{at}{base}" for base in server.paths()]),
+        ws_max_size=wire.LARGEST,
+        ws_ping_interval=None,  # a client that generates for minutes answers no ping
+        ws_per_message_deflate=False,  # it costs both ends more than loopback's bytes
+    )
