@@ -18,7 +18,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.json_text import write
 from dovetail.protocol.legal import unmask
 from dovetail.protocol.messages import Legal
-from dovetail.protocol.tensors import DTYPES
+from dovetail.protocol.tensors import DTYPES, nested
 
 if TYPE_CHECKING:
     import gymnasium
@@ -382,3 +382,16 @@ def _ordered(value: Any, levels: int) -> Any:
         case list() | tuple():
             return [_ordered(each, levels - 1) for each in value]
     return _ordered(value.tolist(), levels - 1) if hasattr(value, "tolist") else str(value)
+
+
+def plain(value: Any) -> Any:
+    """Return an observation in a JSON form, with arrays as nested lists."""
+    if isinstance(value, np.ndarray):
+        return nested(value)
+    if isinstance(value, dict):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value.hex() if isinstance(value, bytes) else value

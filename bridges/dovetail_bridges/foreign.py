@@ -8,7 +8,7 @@ import io
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -146,6 +146,21 @@ class Foreign(Environment[C]):
                 "seed; there is no lookahead"
             )
         return made
+
+
+class Unforkable(Environment[C]):
+    """An environment of another library, or elsewhere, of which no copy can be made."""
+
+    whose: ClassVar[str]
+    """The library's environments, in errors."""
+
+    def fork(self, seat: int, seed: int) -> Self:
+        """Refuse.
+
+        Raises:
+            NoLookahead: always.
+        """
+        raise NoLookahead(f"{self.whose} offer no lookahead")
 
 
 def _same(one: list[Any], other: list[Any]) -> bool:

@@ -11,16 +11,16 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from dovetail.peer.environments.environment import Environment, IllegalAction, Spec, Turn, View
+from dovetail.peer.environments.environment import IllegalAction, Spec, Turn, View
 from dovetail.peer.presets import local
 from dovetail.peer.registry import one_line
 from dovetail.protocol import spaces
-from dovetail.protocol.errors import DovetailError, NoLookahead
+from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.outside import LimitedNatural
 from dovetail.protocol.scenes import Card, Choice, Scene
 from dovetail_bridges import arguments, conversion
 from dovetail_bridges.conversion import as_json, from_returns
-from dovetail_bridges.foreign import ForeignCalls
+from dovetail_bridges.foreign import ForeignCalls, Unforkable
 
 LONGEST = 1 << 20
 """Maximum characters of an observation or action as text."""
@@ -51,7 +51,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     ] = {}
 
 
-class KaggleEnvironment(Environment[Options]):
+class KaggleEnvironment(Unforkable[Options]):
     """Any environment of the package kaggle-environments; its agents are the seats.
 
     An observation is JSON with the agent's view in Kaggle, and the configuration.  The run's clock
@@ -61,6 +61,7 @@ class KaggleEnvironment(Environment[Options]):
 
     name = "kaggle"
     packages = ("kaggle_environments",)
+    whose = "Kaggle's environments"
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -201,14 +202,6 @@ class KaggleEnvironment(Environment[Options]):
         """Return a card for each action that has a name."""
         acts = seat is not None and self.env.state[seat].status == "ACTIVE"
         return named(self._names if acts else None, self.text(seat))
-
-    def fork(self, seat: int, seed: int) -> KaggleEnvironment:
-        """Refuse to fork, since hidden information cannot be sampled.
-
-        Raises:
-            NoLookahead: always.
-        """
-        raise NoLookahead("Kaggle's environments offer no lookahead")
 
 
 def shown(

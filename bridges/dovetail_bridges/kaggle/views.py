@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from dovetail.peer.agents.agent import Decision
 from dovetail.protocol import json_text
-from dovetail.protocol.scenes import Scene
+from dovetail.protocol.scenes import scene_of
 from dovetail.protocol.spaces import Text
-from dovetail.protocol.tensors import nested
 from dovetail_bridges import choices
+from dovetail_bridges.conversion import plain
 
 Theirs = tuple[dict[str, Any], dict[str, Any]]
 """The observation and configuration of an environment of Kaggle's."""
@@ -66,7 +65,7 @@ def view(
         observation["board"] = seen.ravel().tolist()
         observation["shape"] = list(seen.shape)
     else:
-        observation["board"] = _jsonable(seen)
+        observation["board"] = plain(seen)
     return observation, configuration
 
 
@@ -97,18 +96,5 @@ def theirs(decision: Decision) -> Theirs | None:
 def _labels(scene: Any) -> dict[Any, str]:
     if scene is None:
         return {}
-    if not isinstance(scene, Scene):
-        scene = msgspec.convert(scene, Scene)
-    return {
-        choice.action: choice.label for choice in scene.choices if isinstance(choice.action, int)
-    }
-
-
-def _jsonable(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _jsonable(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_jsonable(each) for each in value]
-    if isinstance(value, np.ndarray):
-        return nested(value)
-    return value.item() if isinstance(value, np.generic) else value
+    shown = scene_of(scene).choices
+    return {each.action: each.label for each in shown if isinstance(each.action, int)}

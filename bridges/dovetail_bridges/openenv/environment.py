@@ -15,13 +15,14 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.peer.environments.environment import Environment, IllegalAction, Spec, Turn, View
+from dovetail.peer.environments.environment import IllegalAction, Spec, Turn, View
 from dovetail.peer.presets import local
 from dovetail.protocol import spaces
 from dovetail.protocol.display_text import line
-from dovetail.protocol.errors import DovetailError, NoLookahead
+from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.outside import LimitedNatural, LimitedPositive
 from dovetail_bridges.conversion import as_json, from_returns
+from dovetail_bridges.foreign import Unforkable
 from dovetail_bridges.openenv.client import (
     OpenEnvClient,
     RequestRefused,
@@ -97,7 +98,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 1000
 
 
-class OpenEnv(Environment[Options]):
+class OpenEnv(Unforkable[Options]):
     """Any environment of an OpenEnv server; a match is a session.
 
     Only the local user can choose the server, with ``--set url=...``.  In OpenEnv one client plays
@@ -106,6 +107,7 @@ class OpenEnv(Environment[Options]):
 
     name = "openenv"
     packages = ("websockets",)
+    whose = "OpenEnv's servers"
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -244,14 +246,6 @@ class OpenEnv(Environment[Options]):
     def _observed(self, data: dict[str, Any]) -> Any:
         self._shown = as_json(data.get("observation"))[:LONGEST]
         return _value(data, self.configuration.observe, self._seen_as)
-
-    def fork(self, seat: int, seed: int) -> OpenEnv:
-        """Refuse to fork, since a session cannot be copied.
-
-        Raises:
-            NoLookahead: always.
-        """
-        raise NoLookahead("OpenEnv's servers offer no lookahead")
 
     def cleanup(self) -> None:
         """End the session."""

@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-import numpy as np
 from msgspec import Struct
 
 from dovetail.peer.agents.agent import Decision, End
 from dovetail.protocol.json_text import write
 from dovetail.protocol.spaces import Discrete, Text
-from dovetail.protocol.tensors import nested
+from dovetail_bridges import conversion
 from dovetail_bridges.choices import MOST, labels, numbers, position
 
 Observe = Literal["text", "values", "both"]
@@ -153,7 +152,7 @@ def observation(
         if observe != "values":
             fields["text"] = position(seen.text, seen.observation)
         if observe != "text":
-            fields["values"] = plain(seen.observation)
+            fields["values"] = conversion.plain(seen.observation)
     if decision is not None:
         legal = legal_actions(decision)
         names = labels(decision.scene, decision.legal)
@@ -182,19 +181,6 @@ def observation(
 def legal_actions(decision: Decision) -> list[int]:
     """Return the legal actions' numbers; none if actions are not numbered."""
     return list(map(int, numbers(decision) or ()))
-
-
-def plain(value: Any) -> Any:
-    """Return an observation in a JSON form, with arrays as nested lists."""
-    if isinstance(value, np.ndarray):
-        return nested(value)
-    if isinstance(value, dict):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if isinstance(value, np.generic):
-        return value.item()
-    return value.hex() if isinstance(value, bytes) else value
 
 
 def schemas(space: Any) -> dict[str, Any]:

@@ -11,14 +11,14 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from dovetail.peer.environments.environment import Environment, Spec, Turn
+from dovetail.peer.environments.environment import Spec, Turn
 from dovetail.peer.registry import one_line
 from dovetail.protocol import spaces
-from dovetail.protocol.errors import DovetailError, NoLookahead
+from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.outside import LimitedPositive
 from dovetail_bridges import arguments, conversion
 from dovetail_bridges.conversion import from_returns
-from dovetail_bridges.foreign import ForeignCalls
+from dovetail_bridges.foreign import ForeignCalls, Unforkable
 
 SEEN = 1 << 16
 """Maximum characters of an observation; a longer one loses its beginning."""
@@ -55,7 +55,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 1000
 
 
-class TextArena(Environment[Options]):
+class TextArena(Unforkable[Options]):
     """Any game of TextArena; each player is a seat that reads and writes text.
 
     The game judges what a seat writes: after a text that it cannot use, it may ask again, and after
@@ -66,6 +66,7 @@ class TextArena(Environment[Options]):
 
     name = "textarena"
     packages = ("textarena",)
+    whose = "TextArena's games"
 
     def init(self) -> Spec:
         options = self.configuration
@@ -210,14 +211,6 @@ class TextArena(Environment[Options]):
     def text(self, seat: int | None = None) -> str:
         """Return all messages to a seat; without a seat, those sent to all seats at once."""
         return "\n".join(self._shared if seat is None else self._said[seat])
-
-    def fork(self, seat: int, seed: int) -> TextArena:
-        """Refuse, since private messages to other seats cannot be sampled.
-
-        Raises:
-            NoLookahead: always.
-        """
-        raise NoLookahead("TextArena's games offer no lookahead")
 
 
 @contextlib.contextmanager
