@@ -29,7 +29,7 @@ from dovetail_experiments.records.transfer import Receiver, Sender
 from dovetail_experiments.reports.reporting import AGAIN
 from dovetail_experiments.stages import runner
 from dovetail_experiments.stages.places import journal_of, merge_journals
-from dovetail_experiments.stages.runner import Again, ExecutionEntry, RunnerOptions
+from dovetail_experiments.stages.runner import Again, ExecutionEntry, RunnerOptions, Task
 from dovetail_experiments.stages.scratch import Scratch
 
 CHUNK = 8 << 20
@@ -115,7 +115,8 @@ def _played(work: RemoteTrial, folder: Path) -> Iterator[RemoteItem]:
     journal = folder / f"games-{work.number}.journal"
     sent = 0
     options = RunnerOptions(give_up=work.give_up, shards=1, track=work.track)
-    for _ in runner.steps(file, ConfigSource(Path(file.name)), entry, folder, url, options):
+    source = ConfigSource(Path(file.name))
+    for _ in runner.steps(Task(file, source, entry, folder, url, options)):
         if journal.exists():
             with open(journal, "rb") as grown:
                 grown.seek(sent)

@@ -165,36 +165,29 @@ def execute(
                 again=Again.of(folder, plan),
                 extends=extended,
             )
-        done = _kept_up(plan, entry, folder, url, options, rows)
+        done = _kept_up(Task(plan.base, plan.source, entry, folder, url, options, rows=rows))
         told(folder, url, plan.base.name, done.played)
         return done
 
 
-def _kept_up(
-    plan: SweepPlan,
-    entry: ExecutionEntry,
-    folder: Path,
-    url: database.Url,
-    options: RunnerOptions,
-    rows: dict[Key, list[int]],
-) -> ExecutionResult:
+def _kept_up(task: Task) -> ExecutionResult:
     """Play an execution; if its host on a cluster is lost, continue after the last finished stage.
 
     The record counts the attempts at each stage.
     """
     for loss in range(1, LOSSES + 1):
         try:
-            return play(plan.base, plan.source, entry, folder, url, options, rows)
+            return play(task)
         except HostLost as error:
             if loss == LOSSES:
                 raise
             log.warning(
-                "%s; all programs restart on other nodes, from the last finished stage",
-                error,
+                "%s; all programs restart on other nodes, from the last finished stage", error
             )
-            with Store(url) as results:
-                begun = results.unfinished(plan.base.name, entry.file) == entry.number
-            entry = replace(entry, begun=begun)
+            entry = task.entry
+            with Store(task.url) as results:
+                begun = results.unfinished(task.file.name, entry.file) == entry.number
+            task = replace(task, entry=replace(entry, begun=begun))
     raise AssertionError
 
 
@@ -345,17 +338,27 @@ class ExecutionEntry:
         self.again.write()
 
 
-def play(
-    file: ExperimentFile,
-    source: ConfigSource,
-    entry: ExecutionEntry,
-    folder: Path,
-    url: database.Url,
-    options: RunnerOptions,
-    rows: dict[Key, list[int]] | None = None,
-) -> ExecutionResult:
-    """Play an execution from its last finished stage; arguments as for ``steps``."""
-    going = steps(file, source, entry, folder, url, options, rows)
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An execution to play."""
+
+    file: ExperimentFile
+    source: ConfigSource
+    """The file's source, for errors."""
+    entry: ExecutionEntry
+    folder: Path
+    """The folder for journal, logs, summary and plots."""
+    url: database.Url
+    options: RunnerOptions
+    title: str = ""
+    """The title of its trial."""
+    rows: dict[Key, list[int]] | None = None
+    """Row numbers of an earlier execution's stages to reuse."""
+
+
+def play(task: Task) -> ExecutionResult:
+    """Play an execution from its last finished stage."""
+    going = steps(task)
     while True:
         try:
             next(going)
@@ -364,24 +367,11 @@ def play(
             return done
 
 
-def steps(
-    file: ExperimentFile,
-    source: ConfigSource,
-    entry: ExecutionEntry,
-    folder: Path,
-    url: database.Url,
-    options: RunnerOptions,
-    rows: dict[Key, list[int]] | None = None,
-) -> Generator[StageResult, None, ExecutionResult]:
-    """Play an execution from its last finished stage; yield each stage once it is in the store.
-
-    Args:
-        source: the file's source, for errors.
-        folder: the folder for journal, logs, summary and plots.
-        rows: row numbers of an earlier execution's stages to reuse.
-    """
+def steps(task: Task) -> Generator[StageResult, None, ExecutionResult]:
+    """Play an execution from its last finished stage; yield each stage once it is in the store."""
+    file, entry, folder, options = task.file, task.entry, task.folder, task.options
     execution = entry.number
-    with Store(url) as results:
+    with Store(task.url) as results:
         journal = folder / f"games-{execution}.journal"
         shards = options.sharded(file)
         place: AbstractContextManager[Deployment]
@@ -391,7 +381,7 @@ def steps(
             place = places.in_this_program(file, journal)
         elif options.on is not None:
             count = file.processes.shards if options.shards is None else options.shards
-            at = source.path.parent, options.on, count
+            at = task.source.path.parent, options.on, count
             place = on_cluster(file, *at, journal, folder / "logs", options.give_up)
         elif shards > 1:
             logs = folder / "logs"
@@ -399,7 +389,7 @@ def steps(
         else:
             place = places.own_processes(file, journal, folder / "logs", options.give_up)
         console = Console(highlight=False, markup=False)
-        with located(source), _entered(entry, results, journal), place as there:
+        with located(task.source), _entered(entry, results, journal), place as there:
             console.print(there.about, soft_wrap=True)
             try:
                 if entry.begun:
@@ -407,7 +397,7 @@ def steps(
                 before = {} if entry.extends is None else results.saved(entry.extends)
                 kept = results.saved(execution)
                 states = first_states(file) | before | kept
-                playing = Playing(file, there, results, execution, states, rows or {})
+                playing = Playing(file, there, results, execution, states, task.rows or {})
             except DovetailError:
                 there.check()  # a program's failure explains more than its consequences
                 raise
@@ -440,7 +430,7 @@ def steps(
             log.warning("%s: %s", file.name, warning)
         write(folder / "results.json", encoded(numbers(file, played, software)))
         results.finish(execution)  # last, so that an interruption before it can be resumed
-    console.print(f"results    {database.shown(url)} (execution {execution})", soft_wrap=True)
+    console.print(f"results    {database.shown(task.url)} (execution {execution})", soft_wrap=True)
     return ExecutionResult(file, execution, folder, played, states)
 
 

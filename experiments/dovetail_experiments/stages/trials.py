@@ -15,7 +15,6 @@ from typing import Any
 
 from rich.console import Console
 
-from dovetail.peer.config_location import ConfigSource
 from dovetail.protocol.display_text import plain
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.engines.engine import engine
@@ -49,7 +48,13 @@ from dovetail_experiments.stages import remote, runner
 from dovetail_experiments.stages.cluster import outfit_of
 from dovetail_experiments.stages.progress import duration
 from dovetail_experiments.stages.remote import RemoteWriter, order
-from dovetail_experiments.stages.runner import Again, ExecutionEntry, ExecutionResult, RunnerOptions
+from dovetail_experiments.stages.runner import (
+    Again,
+    ExecutionEntry,
+    ExecutionResult,
+    RunnerOptions,
+    Task,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +266,8 @@ class _All:
                 variant=trial.variant,
                 settings={key: sweep.exact(value) for key, value in trial.settings.items()},
             )
-            folder = self._folder_of(trial)
-            tasks.append(_Task(trial, self._plan.source, entry, folder, self._url, self._options))
+            more = self._folder_of(trial), self._url, self._options, trial.title
+            tasks.append(Task(trial.file, self._plan.source, entry, *more))
         for here, at in same:
             self._executions[here] = self._executions[at]
         if not tasks:
@@ -272,8 +277,8 @@ class _All:
             return
         if self._jobs == 1:
             for task in tasks:
-                self._console.print(f"trial {task.trial.number}: {task.trial.title}")
-                task.play()
+                self._console.print(f"trial {task.entry.trial}: {task.title}")
+                runner.play(task)
             return
         self._at_once(tasks)
 
@@ -285,11 +290,11 @@ class _All:
             raise DovetailError(f"cannot write into {folder}: {error.strerror}") from None
         return folder
 
-    def _at_once(self, tasks: Sequence[_Task]) -> None:
+    def _at_once(self, tasks: Sequence[Task]) -> None:
         level = logging.getLogger("dovetail").level
         count = min(self._jobs, len(tasks))
         shown = _Shown(self._console, tasks)
-        with local(count, _Task.quietly, _work, (level,)) as pool:
+        with local(count, _quietly, _work, (level,)) as pool:
             for event in pieces(pool, len(tasks), lambda piece: (tasks[piece],), count):
                 if isinstance(event, Yielded):
                     shown.seconds[event.piece] = event.value
@@ -297,21 +302,21 @@ class _All:
                     shown.show(event)
         shown.end()
 
-    def _elsewhere(self, tasks: Sequence[_Task]) -> None:
+    def _elsewhere(self, tasks: Sequence[Task]) -> None:
         """Play on a cluster; this program writes the store."""
         assert self._options.on is not None
         shipping = Shipping(self._plan.source.path.parent)
-        shipped = [shipping.add(task.trial.file) for task in tasks]
+        shipped = [shipping.add(task.file) for task in tasks]
         outfit = outfit_of(shipped[:1], shipping)
         resources = self._plan.base.processes.resources
         shown = _Shown(self._console, tasks)
         with Store(self._url) as store:
-            writers = [RemoteWriter(store, t.trial.file, t.entry, t.folder) for t in tasks]
+            writers = [RemoteWriter(store, t.file, t.entry, t.folder) for t in tasks]
 
             def arguments(piece: int) -> tuple[bytes]:
                 task, writer = tasks[piece], writers[piece]
-                states = first_states(task.trial.file)
-                more = (task.trial.title, writer.parts(), states, self._options)
+                states = first_states(task.file)
+                more = (task.title, writer.parts(), states, self._options)
                 return (order(shipped[piece], task.entry, *more),)
 
             with (
@@ -335,7 +340,7 @@ class _All:
 class _Shown:
     """Shows the results of concurrent trials."""
 
-    def __init__(self, console: Console, tasks: Sequence[_Task]) -> None:
+    def __init__(self, console: Console, tasks: Sequence[Task]) -> None:
         self._console = console
         self._tasks = tasks
         self._began = time.monotonic()
@@ -345,8 +350,8 @@ class _Shown:
         """Duration of each trial."""
 
     def show(self, event: PieceEvent) -> None:
-        trial, count = self._tasks[event.piece].trial, len(self._tasks)
-        name = f"trial {trial.number} ({trial.title})"
+        task, count = self._tasks[event.piece], len(self._tasks)
+        name = f"trial {task.entry.trial} ({task.title})"
         if isinstance(event, PieceLost):
             text = f"{name} restarts from its last stage: {plain(event.why)}"
             self._console.print(text)
@@ -375,40 +380,26 @@ class _Shown:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    trial: Trial
-    source: ConfigSource
-    entry: ExecutionEntry
-    folder: Path
-    url: database.Url
-    options: RunnerOptions
-
-    def play(self) -> ExecutionResult:
-        return runner.play(
-            self.trial.file, self.source, self.entry, self.folder, self.url, self.options
-        )
-
-    def quietly(self) -> Iterator[float]:
-        """Play in a worker, with its output in a file; yield the seconds it took."""
-        began = time.monotonic()
-        logging.basicConfig(
-            stream=sys.stderr,
-            format=f"dovetail: trial {self.trial.number}: %(message)s",
-            force=True,
-        )
-        with (
-            open(self.folder / "progress.txt", "a", encoding="utf-8", buffering=1) as out,
-            contextlib.redirect_stdout(out),
-        ):
-            try:
-                _Worker.busy = True
-                self.play()
-            except KeyboardInterrupt:
-                os._exit(1)  # so as not to take the next task, which may already be there
-            finally:
-                _Worker.busy = False
-        yield time.monotonic() - began
+def _quietly(task: Task) -> Iterator[float]:
+    """Play in a worker, with its output in a file; yield the seconds it took."""
+    began = time.monotonic()
+    logging.basicConfig(
+        stream=sys.stderr,
+        format=f"dovetail: trial {task.entry.trial}: %(message)s",
+        force=True,
+    )
+    with (
+        open(task.folder / "progress.txt", "a", encoding="utf-8", buffering=1) as out,
+        contextlib.redirect_stdout(out),
+    ):
+        try:
+            _Worker.busy = True
+            runner.play(task)
+        except KeyboardInterrupt:
+            os._exit(1)  # so as not to take the next task, which may already be there
+        finally:
+            _Worker.busy = False
+    yield time.monotonic() - began
 
 
 class _Worker:
