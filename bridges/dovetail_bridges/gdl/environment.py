@@ -136,13 +136,13 @@ class GDL(Environment[Configuration]):
         self.to_act: list[int] = self._acting()
 
     def init(self) -> Spec:
-        count = len(self.roles)
+        count, options = len(self.roles), self.configuration
         seen: list[Space] = [Text(LONGEST)]
         if self._bits:
             seen = [Box([len(self._things(seat))], 0, 1, "int8") for seat in range(count)]
         return Spec(
             # Not the game's own name: agents that know that game expect another observation.
-            name=f"gdl-{self.configuration.game}" if self._is_bundled() else self.name,
+            name=self.name if options.rules or options.file else f"gdl-{options.game}",
             seats=count,
             observation_spaces=seen,
             action_spaces=[
@@ -151,12 +151,9 @@ class GDL(Environment[Configuration]):
             reward_range=(0.0, 1.0),
             perfect_information=not self.game.hidden,
             chance=self.game.chance,
-            afterstates=self.configuration.afterstates,
+            afterstates=options.afterstates,
             forfeit=(0.0, 1.0),
         )
-
-    def _is_bundled(self) -> bool:
-        return not (self.configuration.rules or self.configuration.file)
 
     def start(self, seed: int) -> Turn:
         self._rng = random.Random(seed)

@@ -269,7 +269,8 @@ class _Clause(Slots):
         self._prover = prover
         super().__init__([None])
         arguments = rule.head.atom[1:]
-        self._enter = self._entering([a for a, k in zip(arguments, known, strict=True) if k])
+        given = [a for a, k in zip(arguments, known, strict=True) if k]
+        self._enter = self._matching(given) if given else lambda place, values: True
         makers: list[Maker] = []
         waiting = list(rule.body)
         while waiting:
@@ -359,11 +360,6 @@ class _Clause(Slots):
             return True
 
         return match
-
-    def _entering(self, patterns: Sequence[Term]) -> Callable[[Place, Values], bool]:
-        if not patterns:
-            return lambda place, values: True
-        return self._matching(patterns)
 
     def _cost(self, literal: Literal) -> float:
         """Estimate a condition's number of answers; infinite for a test that is not ready."""

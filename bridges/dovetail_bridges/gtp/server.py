@@ -70,8 +70,8 @@ class Front:
             "time_settings": self._time_settings,
             "time_left": self._time_left,
             "kgs-time_settings": self._kgs_time_settings,
-            "fixed_handicap": self._fixed_handicap,
-            "place_free_handicap": self._place_free_handicap,
+            "fixed_handicap": lambda words: self._handicap(words, handicap),
+            "place_free_handicap": lambda words: self._handicap(words, free_handicap),
             "set_free_handicap": self._set_free_handicap,
             "final_status_list": self._final_status_list,
             "reg_genmove": lambda words: vertex(self._chosen(words), self._size),
@@ -229,15 +229,6 @@ class Front:
         if chosen not in self._board.state.legal_actions():
             raise CommandRefused(f"the agent's action {chosen} is illegal")
         return chosen
-
-    def _fixed_handicap(self, words: Sequence[str]) -> str:
-        """Place stones where handicaps are by custom."""
-        return self._handicap(words, handicap)
-
-    def _place_free_handicap(self, words: Sequence[str]) -> str:
-        """Place as many stones as handicaps have by custom, which may be fewer than were asked
-        for."""
-        return self._handicap(words, free_handicap)
 
     def _handicap(self, words: Sequence[str], find: Callable[[int, int], list[str]]) -> str:
         if len(words) != 1 or not NUMBER.fullmatch(words[0]):

@@ -37,7 +37,8 @@ def view(
         observation, configuration = theirs
         return {**observation, "remainingOverageTime": left}, {**configuration, "actTimeout": limit}
     seat = decision.seat.seat
-    labels = _labels(decision.scene)
+    shown = [] if decision.scene is None else scene_of(decision.scene).choices
+    labels = {each.action: each.label for each in shown if isinstance(each.action, int)}
     legal = decision.legal
     observation = {
         "step": decision.turn,
@@ -91,10 +92,3 @@ def theirs(decision: Decision) -> Theirs | None:
     if not isinstance(found, dict) or not isinstance(found.get("configuration"), dict):
         return None
     return found, found.pop("configuration")
-
-
-def _labels(scene: Any) -> dict[Any, str]:
-    if scene is None:
-        return {}
-    shown = scene_of(scene).choices
-    return {each.action: each.label for each in shown if isinstance(each.action, int)}

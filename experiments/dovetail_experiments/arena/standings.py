@@ -175,13 +175,11 @@ def _meetings(played: Sequence[FinishedUnit], seats: int) -> dict[tuple[int, int
         by_pair.setdefault((one, other), []).append(unit)
     cells = 3 if seats == 1 else 5
     return {
-        pair: Sample.observed((_points(unit, pair[0]) for unit in _counted(found)), cells)
+        pair: Sample.observed(
+            (unit.points[unit.players.index(pair[0])] for unit in _counted(found)), cells
+        )
         for pair, found in by_pair.items()
     }
-
-
-def _points(unit: FinishedUnit, player: int) -> float:
-    return unit.points[unit.players.index(player)]
 
 
 def _counted(played: Sequence[FinishedUnit]) -> list[FinishedUnit]:

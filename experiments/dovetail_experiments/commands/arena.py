@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from dovetail_experiments.arena.description import Arena
     from dovetail_experiments.arena.hosted import SubmittedAgents
-    from dovetail_experiments.arena.standings import LadderTable, StandingsRow
+    from dovetail_experiments.arena.standings import LadderTable
     from dovetail_experiments.arena.store import ArenaStore
     from dovetail_experiments.commands.arena_keys import Entrance, Tokens
     from dovetail_experiments.engines.engine import ClusterEngine
@@ -282,6 +282,8 @@ def _shown(title: str, table: LadderTable, zero: str) -> list[Any]:
     for column in ("", "player", "Elo", "points", "matches", "won", "drawn", "lost", "faults", ""):
         shown.add_column(column, justify="left" if column in ("player", "") else "right")
     for number, row in enumerate(table.rows, 1):
+        playing = "baseline" if row.baseline else ""
+        state = playing if row.state == "active" else row.state
         cells = (
             *(
                 str(number),
@@ -290,7 +292,7 @@ def _shown(title: str, table: LadderTable, zero: str) -> list[Any]:
                 f"{row.points:.3f}" if row.units else "",
                 row.units,
             ),
-            *(row.wins, row.draws, row.losses, row.faults, _state(row)),
+            *(row.wins, row.draws, row.losses, row.faults, state),
         )
         shown.add_row(*(escape(str(each)) for each in cells))
     repeats = table.played - table.units
@@ -300,12 +302,6 @@ def _shown(title: str, table: LadderTable, zero: str) -> list[Any]:
     if table.warning:
         caption += f"; {table.warning}"
     return [shown, caption]
-
-
-def _state(row: StandingsRow) -> str:
-    if row.state == "active":
-        return "baseline" if row.baseline else ""
-    return row.state
 
 
 def pause(who: Who, why: Why = "", file: File = FILE) -> None:

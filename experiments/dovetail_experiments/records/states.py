@@ -233,8 +233,10 @@ def _table(saved: dict[str, Any]) -> dict[str, Any] | None:
         if len(visits) != len(places) or len(values) != len(places):
             return None
         rows, columns = (each.tolist() for each in np.divmod(places, np.uint64(actions)))
-        names = rows if saved["states"] is not None else [_name(keys[row]) for row in rows]
-        entries = [f"{name}, action {column}" for name, column in zip(names, columns, strict=True)]
+        if saved["states"] is None:
+            found = [keys[row] for row in rows]
+            rows = [each.hex() if isinstance(each, bytes) else str(each) for each in found]
+        entries = [f"{name}, action {column}" for name, column in zip(rows, columns, strict=True)]
         return {
             "values": dict(zip(entries, values, strict=True)),
             "visits": dict(zip(entries, visits, strict=True)),
@@ -242,10 +244,6 @@ def _table(saved: dict[str, Any]) -> dict[str, Any] | None:
         }
     except STRANGE:
         return None
-
-
-def _name(key: Any) -> str:
-    return key.hex() if isinstance(key, bytes) else str(key)
 
 
 def _short(value: Any) -> str:

@@ -32,7 +32,8 @@ def write(records: Records, logdir: Path) -> Iterator[tuple[Path, int]]:
     module = needed("tensorboardX")
     for execution in records.rows("executions"):
         title = "-".join(filter(None, (execution["name"], execution["variant"])))
-        folder = logdir / f"{execution['id']:03}-{_plain(title)}-seed-{execution['seed']}"
+        title = "".join(each if each.isalnum() or each in "-_.=" else "-" for each in title)
+        folder = logdir / f"{execution['id']:03}-{title}-seed-{execution['seed']}"
         try:
             _cleared(folder)
             writer = module.SummaryWriter(str(folder))
@@ -83,7 +84,3 @@ def _cleared(folder: Path) -> None:
     for old in folder.glob("events.out.tfevents.*"):
         old.unlink()
     (folder / MARK).write_text("written by `dovetail tensorboard`\n")
-
-
-def _plain(text: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_.=" else "-" for c in text)

@@ -176,7 +176,10 @@ def series(
     for (task, evaluation, agent, variant), runs in found.items():
         measure = "return" if (task, evaluation, agent) in unscored else "score"
         values = {
-            seed: {trained: _value(cell[measure]) for trained, cell in each.items()}
+            seed: {
+                trained: math.nan if cell[measure] is None else float(cell[measure])
+                for trained, cell in each.items()
+            }
             for seed, each in runs.items()
         }
         left = sum(
@@ -237,11 +240,6 @@ def grouped(found: Sequence[Series]) -> list[list[Series]]:
     for each in found:
         groups.setdefault((each.where, each.agent), []).append(each)
     return [*groups.values()]
-
-
-def _value(found: float | None) -> float:
-    """Return a mean; NaN if no game has a finite value."""
-    return math.nan if found is None else float(found)
 
 
 def rows(found: Sequence[Series], level: float | None = None) -> list[list[VariantRow]]:

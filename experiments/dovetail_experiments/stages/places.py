@@ -391,7 +391,9 @@ def planned(file: ExperimentFile) -> tuple[HostPlan, dict[str, str | None]]:
             # Checked here and where it is served: some options are for the local user only.
             words = ["env", environment.name, *assignments(environment.configuration)]
             own = True
-        programs += [PlannedProgram(name, words, own) for name in _environments(file)]
+        others = range(2, file.processes.environments + 1)
+        names = ["environment", *(f"environment-{number}" for number in others)]
+        programs += [PlannedProgram(name, words, own) for name in names]
     peers: dict[str, str | None] = {}
     for name in file.used():
         part = file.agents[name]
@@ -408,11 +410,6 @@ def planned(file: ExperimentFile) -> tuple[HostPlan, dict[str, str | None]]:
     processes = file.processes
     plan = HostPlan(programs, _hosted(file), processes.pin, processes.transport == "tcp")
     return plan, peers
-
-
-def _environments(file: ExperimentFile) -> list[str]:
-    count = file.processes.environments
-    return ["environment", *(f"environment-{number}" for number in range(2, count + 1))]
 
 
 def steps_of(program: str) -> tuple[Step, ...]:

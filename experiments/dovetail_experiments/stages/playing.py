@@ -275,8 +275,8 @@ class Playing:
                 count = min(count, TRIAL * part.round - start)
             elif part.openings != "auto" or (trial and _repeats(job)):
                 job.book = self._book(stage)
-        check = part.check
-        if check is None and start == 0 and part.stacked and _evaluates(stage):
+        check, learns = part.check, stage.mode != "evaluate" or stage.modes
+        if check is None and start == 0 and part.stacked and not learns:
             count, check = min(count, part.round), True  # episodes of a group are not checked
         first = stage.first + start
         job.gaps[:1] = [(start + count, left - count)] if count < left else []
@@ -466,11 +466,6 @@ class Playing:
             text = f"{part.name}: {problem}"
             raise Mistake(text, *place_of(self._file, part), "openings")
         self._tried.add(known)
-
-
-def _evaluates(stage: Stage) -> bool:
-    """Return whether no agent of a stage learns."""
-    return stage.mode == "evaluate" and not stage.modes
 
 
 def _said(episode: Episode) -> str:

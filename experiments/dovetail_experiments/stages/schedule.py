@@ -269,7 +269,8 @@ def more(file: ExperimentFile, played: Sequence[StageResult]) -> list[Stage]:
             for each in played
             if isinstance(each.stage.part, Block) and each.stage.part.league == league.name
         ]
-        if blocks and file.evaluations and _due(blocks[-1], played):
+        newest = blocks[-1].stage.part if blocks and blocks[-1] is played[-1] else None
+        if file.evaluations and isinstance(newest, Block) and newest.last:  # its state was saved
             return [
                 Stage(number + k, part, 0, part.episodes, trained)
                 for k, part in enumerate(file.evaluations)
@@ -287,12 +288,6 @@ def more(file: ExperimentFile, played: Sequence[StageResult]) -> list[Stage]:
         if following:
             return _round(file, tournament, trained, number, last + 1, following)
     return []
-
-
-def _due(block: StageResult, played: Sequence[StageResult]) -> bool:
-    """Return whether evaluations must follow a block whose learner was saved."""
-    part = block.stage.part
-    return isinstance(part, Block) and part.last and played[-1] is block
 
 
 def _block(

@@ -449,7 +449,9 @@ def show(done: SweepResult, console: Console) -> None:
     for each in files:
         if each.suffix == ".png":
             console.print(f"{each.stem.partition('-')[0]:10} {each}")
-    console.print(f"results    {database.shown(done.url)} (executions {_span(done.executions)})")
+    numbers = done.executions
+    span = f"{min(numbers)}..{max(numbers)}" if numbers else "none"
+    console.print(f"results    {database.shown(done.url)} (executions {span})")
 
 
 def encoded(
@@ -481,7 +483,3 @@ def encoded(
     ]
     found += [over_tasks.plain(row) for group in over for row in group]
     return numbers.encoded(found)
-
-
-def _span(numbers: Sequence[int]) -> str:
-    return f"{min(numbers)}..{max(numbers)}" if numbers else "none"
