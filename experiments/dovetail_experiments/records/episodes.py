@@ -188,22 +188,11 @@ def _chunk(
     seats: dict[int, list[SeatResult]] = {row[0]: [] for row in rows}
     scores: dict[int, list[float]] = {row[0]: [] for row in rows}
     for episode, seat, _, kind, instance, total, score, *more in parts(s.seats):
-        decisions, seconds, breaches, ignored, refused = more
         if score is not None:
             scores[episode].append(score)
-        seats[episode].append(
-            SeatResult(
-                kind,
-                instance,
-                math.nan if total is None else total,
-                decisions,
-                seconds,
-                breaches,
-                ignored,
-                refused,
-                measures.get((episode, seat), {}),
-            )
-        )
+        earned = math.nan if total is None else total
+        result = kind, instance, earned, *more, measures.get((episode, seat), {})
+        seats[episode].append(SeatResult(*result))
     for number, _, index, seed, reason, blame, turns, scored, retry, text, digest, start in rows:
         outcome = scores[number]
         try:

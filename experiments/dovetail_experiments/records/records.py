@@ -154,10 +154,9 @@ class Records(Closing):
         found = {name: self._column(source, name).type.python_type for name in names}
         if by:
             found["count"] = int
-            found |= {name: float for name in MEANS if name in source.columns and name not in by}
-            found |= {
-                f"with_{name}": int for name in FILLED if name in source.columns and name not in by
-            }
+            given = {*source.columns.keys()} - {*by}
+            found |= {name: float for name in MEANS if name in given}
+            found |= {f"with_{name}": int for name in FILLED if name in given}
         return found
 
     def rows(
@@ -187,16 +186,11 @@ class Records(Closing):
         found = [self._column(source, name) for name in columns]
         if by:
             keys = [self._column(source, name) for name in by]
-            means = [
-                sa.func.avg(source.columns[name]).label(name)
-                for name in MEANS
-                if name in source.columns and name not in by
-            ]
+            given = {name: each for name, each in source.columns.items() if name not in by}
+            means = [sa.func.avg(given[name]).label(name) for name in MEANS if name in given]
             # A mean covers the rows with a value, so readers need their number.
             filled = [
-                sa.func.count(source.columns[name]).label(f"with_{name}")
-                for name in FILLED
-                if name in source.columns and name not in by
+                sa.func.count(given[name]).label(f"with_{name}") for name in FILLED if name in given
             ]
             query = sa.select(*keys, sa.func.count().label("count"), *means, *filled)
             query = query.group_by(*keys).order_by(*keys)

@@ -185,6 +185,10 @@ class Store(Closing):
         with damage.readable(self.url), self._lock, self._engine.begin() as connection:
             yield connection
 
+    def _found(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        with self._reading() as connection:
+            return connection.execute(query).all()
+
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
         """Open a transaction for a change; if it fails, takeovers in it are undone."""
@@ -208,8 +212,8 @@ class Store(Closing):
     def started(self, execution: int) -> float:
         """Return the start time of an execution."""
         query = sa.select(s.executions.c.started).where(s.executions.c.id == execution)
-        with self._reading() as connection:
-            return float(connection.execute(query).scalar_one())
+        [(found,)] = self._found(query)
+        return float(found)
 
     def interrupted(self, name: str) -> tuple[int, str] | None:
         """Return the last unfinished execution with a name, and its file; None if there is none."""
@@ -224,35 +228,25 @@ class Store(Closing):
     def _newest(self, name: str, *where: sa.ColumnElement[bool]) -> tuple[int, str] | None:
         c = s.executions.c
         query = sa.select(c.id, c.file).where(c.name == name, *where).order_by(c.id.desc())
-        with self._reading() as connection:
-            row = connection.execute(query).first()
-        return None if row is None else (int(row.id), str(row.file))
+        rows = self._found(query.limit(1))
+        return (int(rows[0].id), str(rows[0].file)) if rows else None
 
     def finished(self, execution: int) -> Sequence[sa.Row[Any]]:
         """Return the rows of an execution's finished stages, in order."""
         c = s.stages.c
         query = sa.select(s.stages).where(c.execution == execution, c.finished.is_not(None))
-        with self._reading() as connection:
-            return connection.execute(query.order_by(c.number)).all()
+        return self._found(query.order_by(c.number))
 
     def software(self, execution: int) -> list[str]:
         """Return the software versions that played an execution's stages, in order, each once."""
-        query = (
-            sa.select(s.stages.c.software)
-            .where(s.stages.c.execution == execution)
-            .order_by(s.stages.c.number)
-        )
-        with self._reading() as connection:
-            return list(dict.fromkeys(connection.execute(query).scalars()))
+        c = s.stages.c
+        query = sa.select(c.software).where(c.execution == execution).order_by(c.number)
+        return list(dict.fromkeys(row.software for row in self._found(query)))
 
     def made(self, stage: int) -> str:
         """Return the software version that played a stage; empty if it is not recorded."""
-        with self._reading() as connection:
-            return str(
-                connection.execute(
-                    sa.select(s.stages.c.software).where(s.stages.c.id == stage)
-                ).scalar_one()
-            )
+        [(found,)] = self._found(sa.select(s.stages.c.software).where(s.stages.c.id == stage))
+        return str(found)
 
     def last(self, name: str, file: str) -> tuple[int, bool] | None:
         """Return the last execution of exactly this file, and whether it finished; None if there is
@@ -261,14 +255,9 @@ class Store(Closing):
 
     def _like(self, name: str, file: str) -> Iterator[tuple[int, bool]]:
         """Yield the executions of a file, latest first; the order of its keys does not matter."""
-        query = (
-            sa.select(s.executions.c.id, s.executions.c.finished, s.executions.c.file)
-            .where(s.executions.c.name == name)
-            .order_by(s.executions.c.id.desc())
-        )
-        with self._reading() as connection:
-            rows = connection.execute(query).all()
-        values = _values(file)
+        c = s.executions.c
+        query = sa.select(c.id, c.finished, c.file).where(c.name == name).order_by(c.id.desc())
+        rows, values = self._found(query), _values(file)
         return ((row.id, row.finished is not None) for row in rows if _values(row.file) == values)
 
     def finished_stages(self, execution: int) -> dict[int, int]:
@@ -278,11 +267,9 @@ class Store(Closing):
     def entered(self, name: str, file: str, trial: int | None) -> int | None:
         """Return the finished execution of exactly this file and trial; None if there is none."""
         done = [number for number, finished in self._like(name, file) if finished]
-        query = sa.select(s.executions.c.id).where(
-            s.executions.c.id.in_(done), s.executions.c.trial.is_not_distinct_from(trial)
-        )
-        with self._reading() as connection:
-            return connection.execute(query).scalars().first()
+        c = s.executions.c
+        query = sa.select(c.id).where(c.id.in_(done), c.trial.is_not_distinct_from(trial))
+        return next((row.id for row in self._found(query)), None)
 
     def enter(self, source: Records, row: Mapping[str, Any], also: Callable[[int], object]) -> int:
         """Copy a complete execution from another record in one transaction; return its number here.
@@ -433,11 +420,9 @@ class Store(Closing):
 
     def saved(self, execution: int) -> dict[str, bytes]:
         """Return the last saved state of each learner of an execution."""
-        query = sa.select(s.states.c.agent, s.states.c.state).where(
-            s.states.c.execution == execution
-        )
-        with self._reading() as connection:
-            return {agent: bytes(state) for agent, state in connection.execute(query)}
+        c = s.states.c
+        query = sa.select(c.agent, c.state).where(c.execution == execution)
+        return {row.agent: bytes(row.state) for row in self._found(query)}
 
     def results(self, stage: int, *, again: bool | None = None) -> Iterator[Episode]:
         """Yield the episodes of a stage in the order in which they ended, a chunk at a time.
