@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 from dovetail_experiments.arena import schema as s
-from dovetail_experiments.arena.tables import ArenaTables, add_line
+from dovetail_experiments.arena.tables import PENDING, ArenaTables, add_line, change
 
 State = Literal["active", "paused", "banned"]
 BEAT = 5.0
@@ -83,8 +83,7 @@ class Entrants(ArenaTables):
             holder = connection.execute(sa.select(e.name).where(e.token == shown)).scalar()
             if holder not in (None, name):
                 raise DovetailError(f"this is the key of {holder!r}; each entrant needs its own")
-            mine = sa.update(s.entrants).where(e.name == name).values(token=shown)
-            known = connection.execute(mine).rowcount
+            known = change(connection, s.entrants, e.name == name, token=shown)
             if not known:
                 new = sa.insert(s.entrants).values(name=name, token=shown, invited=time.time())
                 connection.execute(new)
@@ -137,21 +136,14 @@ class Entrants(ArenaTables):
         entrant, slash, program = who.partition("/")
         p = s.players.c
         with self._writing() as connection:
-            mine = sa.update(s.players).where(p.entrant == entrant)
+            mine, to = p.entrant == entrant, {"state": state, "why": why}
             if slash:
-                found = connection.execute(
-                    mine.where(p.program == program).values(state=state, why=why, faults=0)
-                ).rowcount
+                found = change(connection, s.players, mine, p.program == program, **to, faults=0)
             else:
-                found = connection.execute(
-                    sa.update(s.entrants)
-                    .where(s.entrants.c.name == entrant)
-                    .values(state=state, why=why)
-                ).rowcount
+                found = change(connection, s.entrants, s.entrants.c.name == entrant, **to)
                 if state == "active":  # also undo pauses for faults
-                    connection.execute(
-                        mine.where(p.state == "paused").values(state=state, why="", faults=0)
-                    )
+                    to["why"] = ""
+                    change(connection, s.players, mine, p.state == "paused", **to, faults=0)
             if not found:
                 raise DovetailError(
                     f"there is no entrant or program {who!r}; `dovetail arena standings` lists them"
@@ -181,23 +173,18 @@ class Entrants(ArenaTables):
         with self._writing() as connection:
             gone, here = [*(before.keys() - now.keys())], [*now]
             if gone:
-                connection.execute(
-                    sa.update(s.players).where(p.id.in_(gone)).values(since=None, seen=at)
-                )
+                change(connection, s.players, p.id.in_(gone), since=None, seen=at)
             if here:
-                connection.execute(sa.update(s.players).where(p.id.in_(here)).values(seen=at))
+                change(connection, s.players, p.id.in_(here), seen=at)
             for each in here:
                 if before.get(each) != now[each]:
-                    connection.execute(
-                        sa.update(s.players)
-                        .where(p.id == each)
-                        .values(since=at, address=now[each] or None)
-                    )
+                    address = now[each] or None
+                    change(connection, s.players, p.id == each, since=at, address=address)
 
     def absent(self) -> None:
         """Record that no agent is online, when the arena starts or ends."""
         with self._writing() as connection:
-            connection.execute(sa.update(s.players).values(since=None))
+            change(connection, s.players, since=None)
 
     def presence(self, ladder: str | None = None) -> dict[int, Presence]:
         """Return the presence of the players of a ladder, or of all, by player number."""
@@ -208,7 +195,7 @@ class Entrants(ArenaTables):
         begun = (
             sa.select(s.places.c.player)
             .join(s.units, s.places.c.unit == u.id)
-            .where(u.played.is_(None), u.dropped.is_(None), u.tries > 0)
+            .where(PENDING, u.tries > 0)
         )
         playing = {row.player for row in self._rows(begun)}
         found = {}

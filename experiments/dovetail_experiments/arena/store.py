@@ -22,7 +22,7 @@ from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.entrants import Entrants, State
 from dovetail_experiments.arena.pairing import round_robin
 from dovetail_experiments.arena.submissions import Submissions
-from dovetail_experiments.arena.tables import add_line, named
+from dovetail_experiments.arena.tables import PENDING, add_line, change, named
 from dovetail_experiments.arena.units import ArenaUnits, add_unit
 from dovetail_experiments.records import database
 
@@ -119,13 +119,9 @@ class ArenaStore(Entrants, ArenaUnits, Submissions, Closing):
                 raise DovetailError(f"there was a season {name!r}; choose another name")
             now = time.time()
             number = len(rows) + 1
-            connection.execute(sa.update(s.seasons).where(c.ended.is_(None)).values(ended=now))
+            change(connection, s.seasons, c.ended.is_(None), ended=now)
             connection.execute(sa.insert(s.seasons).values(number=number, name=name, began=now))
-            connection.execute(
-                sa.update(s.units)
-                .where(s.units.c.played.is_(None), s.units.c.dropped.is_(None))
-                .values(dropped="the season ended")
-            )
+            change(connection, s.units, PENDING, dropped="the season ended")
             add_line(connection, "season", name, "")
         return Season(number, name, now, None)
 
@@ -160,18 +156,10 @@ class ArenaStore(Entrants, ArenaUnits, Submissions, Closing):
             found[name] = [unit for _ in range(rounds) for unit in round_robin(players, size, rng)]
         if not any(found.values()):
             raise DovetailError("too few agents have played in this season for a final")
-        u = s.units.c
+        mine = s.seasons.c.number == season.number
         with self._writing() as connection:
-            connection.execute(
-                sa.update(s.units)
-                .where(u.played.is_(None), u.dropped.is_(None), u.tries == 0)
-                .values(dropped="the final began")
-            )
-            connection.execute(
-                sa.update(s.seasons)
-                .where(s.seasons.c.number == season.number)
-                .values(final=time.time())
-            )
+            change(connection, s.units, PENDING, s.units.c.tries == 0, dropped="the final began")
+            change(connection, s.seasons, mine, final=time.time())
             for name, units in found.items():
                 for each in units:
                     add_unit(connection, season.number, name, master, each)
@@ -180,12 +168,9 @@ class ArenaStore(Entrants, ArenaUnits, Submissions, Closing):
 
     def end(self, season: Season, why: str = "the final is over") -> None:
         """Record the end of a season."""
+        mine = s.seasons.c.number == season.number
         with self._writing() as connection:
-            connection.execute(
-                sa.update(s.seasons)
-                .where(s.seasons.c.number == season.number)
-                .values(ended=time.time())
-            )
+            change(connection, s.seasons, mine, ended=time.time())
             add_line(connection, "ended", season.name, why)
 
     def seasons(self) -> list[Season]:

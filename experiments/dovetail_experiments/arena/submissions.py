@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.description import NAME, SUBMITTED, SubmissionLimits
-from dovetail_experiments.arena.tables import ArenaTables, add_line
+from dovetail_experiments.arena.tables import ArenaTables, add_line, change
 from dovetail_experiments.arena.unpacked import UNREADABLE, Unpacked
 
 SubmissionState = Literal["waiting", "starting", "playing", "failed", "replaced", "withdrawn"]
@@ -222,8 +222,8 @@ class Submissions(ArenaTables):
         """
         t = s.submissions.c
         with self._writing() as connection:
-            mine = sa.update(s.submissions).where(t.id == number, t.state.in_(OPEN))
-            if not connection.execute(mine.values(state=state, why=why)).rowcount:
+            mine = t.id == number, t.state.in_(OPEN)
+            if not change(connection, s.submissions, *mine, state=state, why=why):
                 return
             row = connection.execute(sa.select(s.submissions).where(t.id == number)).one()
             if state == "playing":
@@ -265,14 +265,7 @@ class Submissions(ArenaTables):
 def _retire(connection: sa.Connection, one: Submission, state: SubmissionState, why: str) -> None:
     """Remove a version from the queue and from pairing, within a transaction; it finishes its
     current game."""
-    p = s.players.c
-    connection.execute(
-        sa.update(s.submissions)
-        .where(s.submissions.c.id == one.id)
-        .values(state=state, why="" if why == state else why)
-    )
-    connection.execute(
-        sa.update(s.players)
-        .where(p.entrant == one.entrant, p.program == one.named, p.state == "active")
-        .values(state="paused", why=why, faults=0)
-    )
+    p, it = s.players.c, s.submissions.c.id == one.id
+    change(connection, s.submissions, it, state=state, why="" if why == state else why)
+    mine = p.entrant == one.entrant, p.program == one.named, p.state == "active"
+    change(connection, s.players, *mine, state="paused", why=why, faults=0)

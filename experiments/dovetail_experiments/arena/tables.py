@@ -21,6 +21,9 @@ SECRETS = "secrets"
 BY = "by"
 """Key under which a connection stores the origin of its actions."""
 
+PENDING = s.units.c.played.is_(None) & s.units.c.dropped.is_(None)
+"""The condition that a unit is still to be played."""
+
 
 class ArenaTables:
     """An arena's database, which other programs may read while it is written.
@@ -78,6 +81,13 @@ class ArenaTables:
 def named(entrant: str, program: str) -> str:
     """Return a program's name in tables; a baseline has no entrant."""
     return f"{entrant}/{program}" if entrant else program
+
+
+def change(
+    connection: sa.Connection, table: sa.Table, *where: sa.ColumnElement[bool], **values: Any
+) -> int:
+    """Set values in the rows that meet all conditions; return their number."""
+    return connection.execute(sa.update(table).where(*where).values(**values)).rowcount
 
 
 def add_line(connection: sa.Connection, what: str, about: str, text: str) -> None:

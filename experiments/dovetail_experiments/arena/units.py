@@ -17,7 +17,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
 from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.games import ArenaGame, worth
-from dovetail_experiments.arena.tables import ArenaTables, add_line, named
+from dovetail_experiments.arena.tables import PENDING, ArenaTables, add_line, change, named
 from dovetail_experiments.statistics.ranked import after
 
 WAITING = 10
@@ -104,7 +104,7 @@ class ArenaUnits(ArenaTables):
         query = (
             sa.select(u.id, u.ladder, u.seed, u.tries, u.asked, p.player)
             .join(s.places, p.unit == u.id)
-            .where(u.season == season, u.played.is_(None), u.dropped.is_(None))
+            .where(u.season == season, PENDING)
             .order_by(u.id, p.place)
         )
         found: dict[int, ArenaUnit] = {}
@@ -117,18 +117,15 @@ class ArenaUnits(ArenaTables):
         """Count an attempt to play a unit; return its number."""
         mine = s.units.c.id == unit.id
         with self._writing() as connection:
-            connection.execute(sa.update(s.units).where(mine).values(tries=s.units.c.tries + 1))
+            change(connection, s.units, mine, tries=s.units.c.tries + 1)
             return int(connection.execute(sa.select(s.units.c.tries).where(mine)).scalar_one())
 
     def drop(self, unit: ArenaUnit, why: str, tries: int = 0, attempt: int | None = None) -> None:
         """Drop a planned unit if it had ``tries`` attempts and none after ``attempt``."""
         u = s.units.c
         with self._writing() as connection:
-            connection.execute(
-                sa.update(s.units)
-                .where(u.id == unit.id, u.tries >= tries, _is(attempt))
-                .values(dropped=why)
-            )
+            mine = u.id == unit.id, u.tries >= tries, _is(attempt)
+            change(connection, s.units, *mine, dropped=why)
 
     def finish(
         self,
@@ -151,13 +148,9 @@ class ArenaUnits(ArenaTables):
         with self._writing() as connection:
             order = 1 + (connection.execute(sa.select(sa.func.max(u.played))).scalar() or 0)
             before = ratings(connection, season, unit.players)
-            waiting = u.played.is_(None) & u.dropped.is_(None) & _is(attempt)
-            taken = connection.execute(
-                sa.update(s.units)
-                .where((u.id == unit.id) & waiting)
-                .values(played=order, finished=time.time(), software=str(provenance.here()))
-            )
-            if taken.rowcount != 1:  # already recorded, or its season is over
+            new = {"played": order, "finished": time.time(), "software": str(provenance.here())}
+            found = change(connection, s.units, u.id == unit.id, PENDING, _is(attempt), **new)
+            if found != 1:  # already recorded, or its season is over
                 return []
             _add_games(connection, unit, played)
             if unit.asked:
@@ -174,14 +167,11 @@ class ArenaUnits(ArenaTables):
                     if place in game.seating:
                         faults = faults + 1 if game.fault == place else 0
                         last = game if game.fault == place else last
-                connection.execute(sa.update(s.players).where(mine).values(faults=faults))
+                change(connection, s.players, mine, faults=faults)
                 if last is not None:
-                    text = (
-                        f"{most} losses by fault in a row, the last in unit {unit.id}: "
-                        f"{last.reason}"
-                    )
-                    text += f" ({last.message})" if last.message else ""
-                    _pause(connection, mine & (p.faults >= most), text)
+                    text = f"{most} losses by fault in a row, the last in unit {unit.id}"
+                    more = f" ({last.message})" if last.message else ""
+                    _pause(connection, mine & (p.faults >= most), f"{text}: {last.reason}{more}")
         return [rated[str(who)] for who in unit.players]
 
     def tried(self, player: int, fault: str) -> None:
@@ -190,12 +180,10 @@ class ArenaUnits(ArenaTables):
         with self._writing() as connection:
             if fault:
                 text = f"losses by fault; the last against a baseline: {fault}"
-                connection.execute(sa.update(s.players).where(mine).values(why=text))
+                change(connection, s.players, mine, why=text)
                 return
             for row in connection.execute(sa.select(s.players).where(mine)).all():
-                connection.execute(
-                    sa.update(s.players).where(mine).values(state="active", why="", faults=0)
-                )
+                change(connection, s.players, mine, state="active", why="", faults=0)
                 text = f"{row.ladder}: played without a fault against a baseline"
                 add_line(connection, "resumed", named(row.entrant, row.program), text)
 
@@ -284,9 +272,7 @@ class ArenaUnits(ArenaTables):
             if known != len(players):
                 raise DovetailError(f"choose agents of the ladder {ladder}")
             waiting = connection.execute(
-                sa.select(sa.func.count()).where(
-                    u.asked == by, u.played.is_(None), u.dropped.is_(None)
-                )
+                sa.select(sa.func.count()).where(u.asked == by, PENDING)
             ).scalar_one()
             if waiting >= WAITING:
                 raise DovetailError(
@@ -308,12 +294,8 @@ class ArenaUnits(ArenaTables):
         u = s.units.c
         mine = u.asked.is_not(None) if by is None else u.asked == by
         with self._writing() as connection:
-            found = connection.execute(
-                sa.update(s.units)
-                .where(u.id == unit, mine, u.tries == 0, u.played.is_(None), u.dropped.is_(None))
-                .values(dropped="it was withdrawn")
-            ).rowcount
-            if not found:
+            new = u.id == unit, mine, u.tries == 0, PENDING
+            if not change(connection, s.units, *new, dropped="it was withdrawn"):
                 raise DovetailError("this game has begun, or is not one that you asked for")
 
     def open(self) -> tuple[int, int]:
@@ -323,7 +305,7 @@ class ArenaUnits(ArenaTables):
         """
         u = s.units.c
         query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.max(u.id), 0)).where(
-            u.asked.is_not(None), u.played.is_(None), u.dropped.is_(None)
+            u.asked.is_not(None), PENDING
         )
         [(count, newest)] = self._rows(query)
         return count, newest
@@ -340,16 +322,8 @@ class ArenaUnits(ArenaTables):
         for place in self._rows(places.where(s.places.c.unit.in_(players))):
             players[place.unit].append(place.player)
         return [
-            GameRequest(
-                row.id,
-                row.ladder,
-                row.asked,
-                players[row.id],
-                row.tries,
-                row.played,
-                row.dropped or "",
-            )
-            for row in rows
+            GameRequest(r.id, r.ladder, r.asked, players[r.id], r.tries, r.played, r.dropped or "")
+            for r in rows
         ]
 
 
@@ -464,11 +438,8 @@ def _add_points(
     """Add the players' points in a unit and their ratings after it, within a transaction."""
     for place, (each, rating) in enumerate(zip(points, rated, strict=True)):
         mu, sigma = rating or (None, None)
-        connection.execute(
-            sa.update(s.places)
-            .where(s.places.c.unit == unit.id, s.places.c.place == place)
-            .values(points=each, mu=mu, sigma=sigma)
-        )
+        mine = s.places.c.unit == unit.id, s.places.c.place == place
+        change(connection, s.places, *mine, points=each, mu=mu, sigma=sigma)
 
 
 def _is(attempt: int | None) -> sa.ColumnElement[bool]:
@@ -481,7 +452,5 @@ def _pause(connection: sa.Connection, which: sa.ColumnElement[bool], why: str) -
     p = s.players.c
     mine = which & (p.state == "active")
     for row in connection.execute(sa.select(s.players).where(mine)).all():
-        connection.execute(
-            sa.update(s.players).where(p.id == row.id).values(state="paused", why=why)
-        )
+        change(connection, s.players, p.id == row.id, state="paused", why=why)
         add_line(connection, "paused", named(row.entrant, row.program), f"{row.ladder}: {why}")
