@@ -144,9 +144,6 @@ class Programs:
             self._processes.start(name, words, token, key)
 
 
-log = logging.getLogger("dovetail")
-
-
 class Scattered:
     """Programs placed one at a time; leaving the context stops them all.
 
