@@ -449,8 +449,8 @@ def show(done: SweepResult, console: Console) -> None:
     for each in files:
         if each.suffix == ".png":
             console.print(f"{each.stem.partition('-')[0]:10} {each}")
-    numbers = done.executions
-    span = f"{min(numbers)}..{max(numbers)}" if numbers else "none"
+    all_ = done.executions
+    span = f"{min(all_)}..{max(all_)}" if all_ else "none"
     console.print(f"results    {database.shown(done.url)} (executions {span})")
 
 
