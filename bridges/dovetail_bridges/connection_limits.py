@@ -25,7 +25,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import get_remote_addr
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import attempting
 from dovetail_experiments.quoting import origin
 
 log = logging.getLogger("dovetail.web")
@@ -361,10 +361,8 @@ def serve(
     Raises:
         DovetailError: the address is not free.
     """
-    try:
+    with attempting(f"listen at {host}:{port}"):
         listener = socket.create_server((host, port))
-    except OSError as error:
-        raise DovetailError(f"cannot listen at {host}:{port}: {error.strerror}") from None
     with listener:
         ready(origin(host, listener.getsockname()[1]))
         uvicorn.Server(uvicorn.Config(app, **settings, **guarded(room()))).run(sockets=[listener])

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from typing import Protocol as Interface
 
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, attempting
 from dovetail.transport.lines import Lines
 from dovetail_bridges.gdl.kif import LARGEST
 from dovetail_experiments.quoting import origin
@@ -55,10 +55,8 @@ class Server(ThreadingHTTPServer):
         self.turn = threading.Lock()
         self.lines = Lines(log)
         self._room = threading.BoundedSemaphore(AT_ONCE)
-        try:
+        with attempting(f"listen at {host}:{port}"):
             super().__init__((host, port), _Handler)
-        except OSError as error:
-            raise DovetailError(f"cannot listen at {host}:{port}: {error.strerror}") from None
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread; close the connection at once if there are too many."""

@@ -19,7 +19,7 @@ from typing import Literal
 
 import sqlalchemy as sa
 
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, attempting
 from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.description import NAME, SUBMITTED, SubmissionLimits
 from dovetail_experiments.arena.tables import ArenaTables, add_line, change
@@ -187,7 +187,7 @@ class Submissions(ArenaTables):
 
     def _keep(self, file: str, data: bytes) -> None:
         folder = self.submitted
-        try:
+        with attempting(f"write into {folder}"):
             folder.mkdir(mode=0o700, exist_ok=True)
             path = folder / file
             path.unlink(missing_ok=True)  # left by an upload that was never confirmed
@@ -200,8 +200,6 @@ class Submissions(ArenaTables):
                 os.fsync(opened)
             finally:
                 os.close(opened)
-        except OSError as error:
-            raise DovetailError(f"cannot write into {folder}: {error.strerror}") from None
 
     def submissions(
         self, entrant: str | None = None, states: Sequence[SubmissionState] | None = None

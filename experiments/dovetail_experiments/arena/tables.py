@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, attempting
 from dovetail_experiments.arena import schema as s
 from dovetail_experiments.files import secrets as sealing
 from dovetail_experiments.files.file import keyed
@@ -53,10 +53,8 @@ class ArenaTables:
             DovetailError: the season's secret cannot be stored.
         """
         path = self.path.parent / SECRETS / f"season-{season}"
-        try:
+        with attempting(f"keep a secret in {path}"):
             return keyed(sealing.kept(path), seed)
-        except OSError as error:
-            raise DovetailError(f"cannot keep a secret in {path}: {error.strerror}") from None
 
     def _rows(self, query: sa.Executable) -> Sequence[Any]:
         """Return the rows that a query finds."""

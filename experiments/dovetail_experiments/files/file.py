@@ -22,7 +22,7 @@ from dovetail.peer.validation_messages import explained, meant
 from dovetail.protocol import outside
 from dovetail.protocol.codec import ready
 from dovetail.protocol.display_text import line
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, attempting
 from dovetail.protocol.messages import Crash, Mode, PlayRules
 from dovetail.protocol.outside import Few, LimitedNatural, LimitedPositive
 from dovetail.protocol.seeds import derive
@@ -542,10 +542,8 @@ def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         DovetailError: the file cannot be read, or is not TOML.
     """
-    try:
+    with attempting(f"read {path}"):
         found = outside.table(path)
-    except OSError as error:
-        raise DovetailError(f"cannot read {path}: {error.strerror}") from None
     if path.suffix == ".json":
         # JSON (``experiment.json``) comes from a run; it has named its derivation since version 2.
         found.setdefault("derivation", 1)

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, attempting
 from dovetail_experiments.files.file import Evaluation, ExperimentFile, Phase, Tournament
 
 LARGEST = 256 << 20
@@ -77,7 +77,7 @@ class Shipping:
         shipment: Shipment = {}
         size = 0
         for name, path in sorted(self._found.items()):
-            try:
+            with attempting(f"read {path}"):
                 size += path.stat().st_size
                 if size > LARGEST:
                     raise DovetailError(
@@ -85,8 +85,6 @@ class Shipping:
                         f"{path}); keep large ones outside its folder, on every node"
                     )
                 shipment[name] = ShippedFile(path.read_bytes(), os.access(path, os.X_OK))
-            except OSError as error:
-                raise DovetailError(f"cannot read {path}: {error.strerror}") from None
         return shipment
 
     def code(self, name: str) -> str:
@@ -173,10 +171,8 @@ class Shipping:
 
 def _inside(folder: Path, *, packages: bool) -> Iterator[Path]:
     """Yield all files below a folder; with ``packages``, skip subfolders that are not packages."""
-    try:
+    with attempting(f"read {folder}"):
         entries = sorted(folder.iterdir())
-    except OSError as error:
-        raise DovetailError(f"cannot read {folder}: {error.strerror}") from None
     for path in entries:
         if path.is_file():
             yield path
@@ -197,10 +193,8 @@ def unpack(shipment: Shipment, folder: Path) -> None:
         if pure.is_absolute() or ".." in pure.parts:
             raise DovetailError(f"{name!r} leads out of the folder")
         path = folder / pure
-        try:
+        with attempting(f"write {path}"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(file.data)
             if file.executable:
                 path.chmod(0o700)
-        except OSError as error:
-            raise DovetailError(f"cannot write {path}: {error.strerror}") from None

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from dovetail.peer.extras import needed
 from dovetail.protocol import json_text as jsontext
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, attempting
 from dovetail_experiments.quoting import cell
 from dovetail_experiments.records.records import CHUNK, Records, plain
 
@@ -61,10 +61,8 @@ def shards(records: Records, folder: Path, columns: Sequence[str], where: Sequen
         DovetailError: a file cannot be written, or a column or condition is wrong.
     """
     needed("pyarrow")
-    try:
+    with attempting(f"write into {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DovetailError(f"cannot write into {folder}: {error.strerror}") from None
     kinds = records.types(columns=columns)
     new = 0
     stages = records.rows(

@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 from rich.measure import Measurement
 
 from dovetail.peer.locking import lock
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, attempting
 
 NARROWEST = 100
 """Minimum columns of a text, so that notes below small tables stay readable."""
@@ -63,14 +63,12 @@ def write(path: Path, data: bytes) -> None:
         DovetailError: it cannot be written.
     """
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
+    with attempting(f"write {path}"):
         try:
             part.write_bytes(data)
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
-    except OSError as error:
-        raise DovetailError(f"cannot write {path}: {error.strerror}") from None
 
 
 def tables(path: Path, *shown: RenderableType) -> None:

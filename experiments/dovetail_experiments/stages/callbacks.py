@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from dovetail.peer.extras import needed
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, attempting
 from dovetail_experiments.files.file import Evaluation, ExperimentFile, Phase
 from dovetail_experiments.reports.output import write
 from dovetail_experiments.stages.schedule import Stage, StageResult
@@ -139,10 +139,8 @@ class KeptStates(Callback):
     def _write(self, name: str, mark: str, played: PlayedStage) -> None:
         if played.again:  # the attempt that played it saved them
             return
-        try:
+        with attempting(f"write {self._folder}"):
             self._folder.mkdir(exist_ok=True)
-        except OSError as error:
-            raise DovetailError(f"cannot write {self._folder}: {error.strerror}") from None
         write(self._folder / f"{name}@{mark}.state", played.states[name])
 
 

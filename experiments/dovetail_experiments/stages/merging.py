@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from dovetail.protocol import journal as journals
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, attempting
 from dovetail.protocol.journal import AnyRecord, EpisodeRecord
 from dovetail_experiments.files import secrets as sealing
 from dovetail_experiments.records import database
@@ -45,10 +45,8 @@ def merge(to: Path, parts: Sequence[Path]) -> list[int]:
     """
     console = Console(highlight=False, markup=False, soft_wrap=True)
     entered: list[int] = []
-    try:
+    with attempting(f"write into {to}"):
         to.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DovetailError(f"cannot write into {to}: {error.strerror}") from None
     with alone(to):
         with Store(database.url_of(to / FILE)) as store:
             store.check()
@@ -143,15 +141,13 @@ def _bare(file: str, keys: set[str]) -> Any:
 def _journal(to: Path, source: Path, row: Row, number: int) -> None:
     """Copy an execution's files, relabelling its journal with the new number."""
     target = _folder(to, row["trial"])
-    try:
+    with attempting(f"write into {target}"):
         if source.is_dir() and row["trial"] is not None:
             ignored = shutil.ignore_patterns("*.journal")
             shutil.copytree(source, target, ignore=ignored, dirs_exist_ok=True)
         for journal in places.journals(source / f"games-{row['id']}.journal"):
             new = target / journal.name.replace(f"games-{row['id']}.", f"games-{number}.", 1)
             journals.write(new, _labelled(journal, row["id"], number))
-    except OSError as error:
-        raise DovetailError(f"cannot write into {target}: {error.strerror}") from None
 
 
 def _labelled(journal: Path, old: int, new: int) -> Iterator[AnyRecord]:

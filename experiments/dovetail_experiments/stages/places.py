@@ -26,7 +26,7 @@ from dovetail.peer.config_location import Step
 from dovetail.peer.presets import preset
 from dovetail.protocol import codec
 from dovetail.protocol import json_text as jsontext
-from dovetail.protocol.errors import DovetailError, Refused
+from dovetail.protocol.errors import DovetailError, Refused, attempting
 from dovetail.protocol.journal import TRIED, AnyRecord, EpisodeRecord, read, write
 from dovetail.transport.keys import WITHOUT, Key
 from dovetail_experiments.engines.hosts import (
@@ -266,12 +266,10 @@ def merge_journals(journal: Path) -> None:
     others = [each for each in found if each != journal]
     if not others:
         return
-    try:
+    with attempting(f"write the journal {journal}"):
         write(journal, _merged(found, journal))
         for each in others:
             each.unlink()
-    except OSError as error:
-        raise DovetailError(f"cannot write the journal {journal}: {error.strerror}") from None
 
 
 def _merged(journals: Sequence[Path], to: Path) -> Iterator[AnyRecord]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, attempting
 from dovetail.transport import keys
 from dovetail.transport.endpoint import PATH_MOST
 from dovetail.transport.process_owner import Owner
@@ -208,21 +208,18 @@ class Processes:
             **({} if token is None else {"DOVETAIL_TOKEN": token}),
             **({} if key is None else {keys.FILE: str(key)}),
         }
-        with open(self._log(name), "ab") as output:
-            try:
-                self._running[name] = subprocess.Popen(
-                    words,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    env=ours if environment is None else environment,
-                    # Ctrl-C at the terminal stops the experiment, which then stops the others in
-                    # order.
-                    process_group=0,
-                    preexec_fn=ends_with_this(self._core),
-                )
-            except OSError as error:
-                raise DovetailError(f"cannot start {name}: {words[0]}: {error.strerror}") from None
+        with open(self._log(name), "ab") as output, attempting(f"start {name}: {words[0]}"):
+            self._running[name] = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=ours if environment is None else environment,
+                # Ctrl-C at the terminal stops the experiment, which then stops the others in
+                # order.
+                process_group=0,
+                preexec_fn=ends_with_this(self._core),
+            )
         self._guardian.guard(self._running[name].pid)
         log.info("%s: process %d, %s", name, self._running[name].pid, shlex.join(words))
 
@@ -330,12 +327,10 @@ def _free_port() -> int:
 
 def _empty(logs: Path) -> None:
     """Create a folder for logs and delete earlier logs."""
-    try:
+    with attempting(f"write into {logs}"):
         logs.mkdir(parents=True, exist_ok=True)
         for each in logs.glob("*.log"):
             each.unlink()
-    except OSError as error:
-        raise DovetailError(f"cannot write into {logs}: {error.strerror}") from None
 
 
 def _signal(number: int) -> str:

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from dovetail.peer.config_location import ConfigSource
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, attempting
 from dovetail_experiments.files import file as files
 from dovetail_experiments.files.file import ExperimentFile
 from dovetail_experiments.records import database
@@ -222,12 +222,10 @@ class RemoteWriter:
         self._append(path, data)
 
     def _append(self, path: Path, data: bytes) -> None:
-        try:
+        with attempting(f"write {path}"):
             path.parent.mkdir(parents=True, exist_ok=True)
             with open(path, "ab") as file:
                 file.write(data)
-        except OSError as error:
-            raise DovetailError(f"cannot write {path}: {error.strerror}") from None
 
 
 def order(

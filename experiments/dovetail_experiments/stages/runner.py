@@ -18,7 +18,7 @@ from dovetail.peer.config_location import ConfigSource
 from dovetail.peer.gc_tuning import patient
 from dovetail.protocol import codec
 from dovetail.protocol import json_text as jsontext
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, attempting
 from dovetail_experiments.engines.hosts import HostLost
 from dovetail_experiments.engines.pieces import LOSSES
 from dovetail_experiments.files import file as files
@@ -207,10 +207,8 @@ def prepared(out: Path | None, plan: SweepPlan, part: str = "") -> Iterator[Path
         DovetailError: another process plays there, or the folder cannot be written.
     """
     folder = (out or Path("out")) / plan.base.name / part
-    try:
+    with attempting(f"write into {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DovetailError(f"cannot write into {folder}: {error.strerror}") from None
     with alone(folder):
         yield folder
 

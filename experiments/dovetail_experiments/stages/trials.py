@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from dovetail.protocol.display_text import plain
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, attempting
 from dovetail_experiments.engines.engine import engine
 from dovetail_experiments.engines.local import hear, local
 from dovetail_experiments.engines.pieces import (
@@ -284,10 +284,8 @@ class _All:
 
     def _folder_of(self, trial: Trial) -> Path:
         folder = self._folder / "trials" / f"{trial.number:03}"
-        try:
+        with attempting(f"write into {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DovetailError(f"cannot write into {folder}: {error.strerror}") from None
         return folder
 
     def _at_once(self, tasks: Sequence[Task]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, Literal, get_args
 
 Code = Literal[
@@ -29,6 +31,15 @@ CODES: Final = frozenset(get_args(Code))
 
 class DovetailError(Exception):
     """The base of all errors; ``str(error)`` is one line: what failed, where, and what to do."""
+
+
+@contextmanager
+def attempting(what: str) -> Iterator[None]:
+    """Turn an error of the system in the context into ``cannot WHAT: ...``, in one line."""
+    try:
+        yield
+    except OSError as error:
+        raise DovetailError(f"cannot {what}: {error.strerror}") from None
 
 
 class ProtocolError(DovetailError):
