@@ -110,10 +110,7 @@ def position(text: str | None, observation: Any) -> str:
 
 def about(spec: m.Spec, seat: int) -> list[str]:
     """Return lines that describe the game."""
-    lines = [
-        f"Game: {spec.name}.",
-        f"Players: {spec.seats}; you are player {seat + 1}.",
-    ]
+    lines = [f"Game: {spec.name}.", f"Players: {spec.seats}; you are player {seat + 1}."]
     if not spec.perfect_information:
         lines.append("The other players know things that you do not see.")
     if spec.chance:

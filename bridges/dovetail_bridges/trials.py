@@ -192,10 +192,7 @@ def _serve(link: Connection, seconds: float) -> None:
 
 
 def run(
-    bridge: str,
-    games: Sequence[tuple[str, Options]],
-    seconds: float,
-    patience: float | None = None,
+    bridge: str, games: Sequence[tuple[str, Options]], seconds: float, patience: float | None = None
 ) -> Iterator[GameTrial]:
     """Try games one after another; a process that is late is killed and replaced.
 

@@ -35,11 +35,7 @@ def add(app: typer.Typer) -> None:
 
 
 def uci(
-    agent: Name,
-    set_: Set = None,
-    state: State = None,
-    seed: Seed = 0,
-    register_: Register = None,
+    agent: Name, set_: Set = None, state: State = None, seed: Seed = 0, register_: Register = None
 ) -> None:
     """Run an agent as a UCI chess engine, for GUIs and tournament managers.
 

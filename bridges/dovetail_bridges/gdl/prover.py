@@ -15,15 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dovetail_bridges.gdl.budget import Budget, TooLarge
 from dovetail_bridges.gdl.kif import Term, show
-from dovetail_bridges.gdl.relations import (
-    Look,
-    Place,
-    Relation,
-    Shape,
-    Slots,
-    Values,
-    take,
-)
+from dovetail_bridges.gdl.relations import Look, Place, Relation, Shape, Slots, Values, take
 from dovetail_bridges.gdl.rules import BadRules, Literal, Rule
 
 FRAMES = 15_000

@@ -20,7 +20,7 @@ ENGINES = {
     "gnugo": [
         *("gnugo", "--mode", "gtp", "--chinese-rules", "--capture-all-dead", "--never-resign"),
         "--positional-superko",
-    ],
+    ]
 }
 """Commands of engines in Debian."""
 MARGIN = 0.2

@@ -109,10 +109,7 @@ def create(
 
 def _spaces(spec: Spec, seat: int) -> tuple[spaces.Space, spaces.Space]:
     """Return a seat's observation and action spaces."""
-    return (
-        spec.observation_space(seat),
-        spec.action_space(seat),
-    )
+    return (spec.observation_space(seat), spec.action_space(seat))
 
 
 def _spec(record: EpisodeRecord, seat: int) -> Any:

@@ -144,11 +144,7 @@ class LanguageModel(Agent[LanguageModelParameters]):
                 raise DovetailError(f"{used} tokens are used; the limit of {of} is {most}")
 
     def _ask(
-        self,
-        messages: list[dict[str, str]],
-        left: float,
-        decision: Decision,
-        memory: _Episode,
+        self, messages: list[dict[str, str]], left: float, decision: Decision, memory: _Episode
     ) -> str:
         given = self.parameters
         options: dict[str, Any] = {"max_tokens": given.answer_tokens}

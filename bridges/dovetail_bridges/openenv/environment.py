@@ -57,7 +57,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
         LimitedNatural,
         Meta(
             description="The number of actions, counted from 0; 0 for what the schema or the first "
-            "position says.",
+            "position says."
         ),
     ] = 0
     legal: Annotated[

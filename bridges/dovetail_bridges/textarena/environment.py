@@ -164,10 +164,7 @@ class TextArena(Unforkable[Options]):
         earned = [_reward(rewards.get(each, 0.0), each) for each in range(self._seats)]
         broke = isinstance(told, Mapping) and told.get(seat, {}).get("invalid_move")
         return Turn.end(
-            self._observed(),
-            earned,
-            outcome=from_returns(earned),
-            blame=seat if broke else None,
+            self._observed(), earned, outcome=from_returns(earned), blame=seat if broke else None
         )
 
     # -- what seats are told ---------------------------------------------------------------------

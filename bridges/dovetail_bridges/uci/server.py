@@ -202,12 +202,7 @@ class _Search:
     """One ``go``, answered by exactly one ``bestmove``."""
 
     def __init__(
-        self,
-        front: Front,
-        legal: dict[str, int],
-        clock: Clock,
-        limit: float | None,
-        endless: bool,
+        self, front: Front, legal: dict[str, int], clock: Clock, limit: float | None, endless: bool
     ) -> None:
         self._front = front
         self._clock = clock

@@ -159,11 +159,7 @@ class Scattered:
         self._said: set[str] = set()
 
     def start(
-        self,
-        name: str,
-        arguments: Sequence[str],
-        token: str | None = None,
-        key: Path | None = None,
+        self, name: str, arguments: Sequence[str], token: str | None = None, key: Path | None = None
     ) -> None:
         """Start ``dovetail ARGUMENTS`` on a node, replacing an earlier program with that name.
 
@@ -173,11 +169,7 @@ class Scattered:
         self._place(PlannedProgram(name, list(arguments)), key)
 
     def command(
-        self,
-        name: str,
-        command: Sequence[str],
-        token: str | None = None,
-        key: Path | None = None,
+        self, name: str, command: Sequence[str], token: str | None = None, key: Path | None = None
     ) -> None:
         """Start any program on a node, like ``start``."""
         self._place(PlannedProgram(name, list(command), own=False), key)

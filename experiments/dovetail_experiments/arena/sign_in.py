@@ -30,11 +30,7 @@ def name(code: str) -> str:
 
 
 def show(
-    code: str,
-    address: str,
-    token: str | None,
-    stop: threading.Event,
-    ready: Callable[[], None],
+    code: str, address: str, token: str | None, stop: threading.Event, ready: Callable[[], None]
 ) -> None:
     """Present a code to an arena's broker until ``stop`` is set.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 COMMANDS = {
     "dovetail_experiments.commands.play": {
         "play": "Play against an agent in the terminal, within this program or through a "
-        "running broker.",
+        "running broker."
     },
     "dovetail_experiments.commands.experiments": {
         "run": "Run an experiment file: start its programs, play, report the results, stop "
@@ -24,8 +24,6 @@ COMMANDS = {
         "running.",
         "states": "List, take out, compare and put back the saved states of learners.",
     },
-    "dovetail_experiments.commands.arena": {
-        "arena": "Run and operate a standing competition.",
-    },
+    "dovetail_experiments.commands.arena": {"arena": "Run and operate a standing competition."},
 }
 """The commands of each module, with the first sentence of their help."""

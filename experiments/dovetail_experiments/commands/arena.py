@@ -285,13 +285,7 @@ def _shown(title: str, table: LadderTable, zero: str) -> list[Any]:
         playing = "baseline" if row.baseline else ""
         state = playing if row.state == "active" else row.state
         cells = (
-            *(
-                str(number),
-                row.name,
-                elo(row),
-                f"{row.points:.3f}" if row.units else "",
-                row.units,
-            ),
+            *(str(number), row.name, elo(row), f"{row.points:.3f}" if row.units else "", row.units),
             *(row.wins, row.draws, row.losses, row.faults, state),
         )
         shown.add_row(*(escape(str(each)) for each in cells))
@@ -350,8 +344,7 @@ def note(
 
 
 def final(
-    rounds: Annotated[int, typer.Option(min=1, metavar="TIMES")] = 1,
-    file: File = FILE,
+    rounds: Annotated[int, typer.Option(min=1, metavar="TIMES")] = 1, file: File = FILE
 ) -> None:
     """End the season with a round robin of all agents that have played in it and are not paused.
 
@@ -370,10 +363,7 @@ def final(
             print(f"{name}: {units} units")
 
 
-def season(
-    name: Annotated[str, typer.Argument(metavar="NAME")],
-    file: File = FILE,
-) -> None:
+def season(name: Annotated[str, typer.Argument(metavar="NAME")], file: File = FILE) -> None:
     """End the season, keep its tables, and start a new one with new ratings.
 
     Example: dovetail arena season 2027
@@ -385,10 +375,7 @@ def season(
         store.season(name)
 
 
-def log(
-    file: File = FILE,
-    last: Annotated[int, typer.Option(min=1, metavar="LINES")] = 50,
-) -> None:
+def log(file: File = FILE, last: Annotated[int, typer.Option(min=1, metavar="LINES")] = 50) -> None:
     """Print invitations, arrivals, pauses, bans and notes, with their reasons.
 
     Example: dovetail arena log --last 10
@@ -403,10 +390,7 @@ def log(
             print(line(" ".join(filter(None, [when, each.what, each.about, each.text, by]))))
 
 
-def export(
-    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE")],
-    file: File = FILE,
-) -> None:
+def export(archive: Annotated[Path, typer.Argument(metavar="ARCHIVE")], file: File = FILE) -> None:
     """Export everything to a single archive; the arena may be running.
 
     Example: dovetail arena export course.zip

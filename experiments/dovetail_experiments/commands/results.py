@@ -47,8 +47,7 @@ Conditions = Annotated[
     ),
 ]
 By = Annotated[
-    str,
-    typer.Option("--by", metavar="A,B", help="Group by these columns; print counts and means."),
+    str, typer.Option("--by", metavar="A,B", help="Group by these columns; print counts and means.")
 ]
 
 
@@ -215,12 +214,7 @@ def open_records(out: str) -> Records:
 
 
 def _selected(
-    records: Records,
-    table: str,
-    columns: str,
-    where: list[str] | None,
-    by: str,
-    limit: int | None,
+    records: Records, table: str, columns: str, where: list[str] | None, by: str, limit: int | None
 ) -> tuple[list[str], Any]:
     wanted, keys = _words(columns), _words(by)
     if wanted and keys:
@@ -303,10 +297,7 @@ def _cell(name: str, value: Any) -> str:
     return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def tensorboard(
-    out: Where,
-    logdir: Annotated[Path, typer.Argument(metavar="LOGDIR")],
-) -> None:
+def tensorboard(out: Where, logdir: Annotated[Path, typer.Argument(metavar="LOGDIR")]) -> None:
     """Write learning curves and the agents' measures as logs for TensorBoard.
 
     Example: dovetail tensorboard out/sweep runs && tensorboard --logdir runs
@@ -407,10 +398,7 @@ State = Annotated[
 ]
 
 
-def take(
-    state: State,
-    file: Annotated[Path, typer.Argument(metavar="FILE")],
-) -> None:
+def take(state: State, file: Annotated[Path, typer.Argument(metavar="FILE")]) -> None:
     """Take a learner's state out into a file.
 
     Example: dovetail states take out/connect_four_two_learners:first first.state
@@ -449,10 +437,7 @@ def compare(
         raise typer.Exit(1)
 
 
-def put(
-    state: State,
-    file: Annotated[str, typer.Argument(metavar="FILE")],
-) -> None:
+def put(state: State, file: Annotated[str, typer.Argument(metavar="FILE")]) -> None:
     """Put a state back into a record; the one that it replaces is kept in a file.
 
     `dovetail run --resume` continues from the new state.

@@ -335,8 +335,7 @@ class Resources(Struct, frozen=True, forbid_unknown_fields=True):
     gpus: Annotated[float, Meta(ge=0)] = 0.0
     """Number of graphics processors."""
     memory: Annotated[
-        str,
-        Meta(pattern="^([0-9]+(\\.[0-9]+)? ?[kMGT]?B)?$", extra={"form": "bytes such as 2GB"}),
+        str, Meta(pattern="^([0-9]+(\\.[0-9]+)? ?[kMGT]?B)?$", extra={"form": "bytes such as 2GB"})
     ] = ""
     """Memory, such as ``2GB``; empty to request none."""
 

@@ -24,9 +24,7 @@ Seating = tuple[Sequence[str], bool]
 
 
 def insert(
-    connection: sa.Connection,
-    given: Sequence[tuple[int, Episode]],
-    seating: Mapping[int, Seating],
+    connection: sa.Connection, given: Sequence[tuple[int, Episode]], seating: Mapping[int, Seating]
 ) -> None:
     """Insert results into the tables ``episodes``, ``seats`` and ``measures``.
 

@@ -103,12 +103,7 @@ def written(path: Path, write: Callable[[TextIO], None]) -> None:
 
 def _parquet(path: Path, columns: Mapping[str, type], given: Iterable[Row]) -> None:
     arrow, parquet = needed("pyarrow"), needed("pyarrow.parquet")
-    types = {
-        bytes: arrow.binary(),
-        bool: arrow.bool_(),
-        int: arrow.int64(),
-        float: arrow.float64(),
-    }
+    types = {bytes: arrow.binary(), bool: arrow.bool_(), int: arrow.int64(), float: arrow.float64()}
     fields = [(name, types.get(kind, arrow.string())) for name, kind in columns.items()]
     schema = arrow.schema(fields)
     iterator = iter(given)

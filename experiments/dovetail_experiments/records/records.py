@@ -212,8 +212,7 @@ class Records(Closing):
         module = needed("pandas")
         columns = list(selection.get("columns") or self.columns(table))
         frame: pandas.DataFrame = module.DataFrame.from_records(
-            list(self.rows(table, **selection)),
-            columns=None if selection.get("by") else columns,
+            list(self.rows(table, **selection)), columns=None if selection.get("by") else columns
         )
         return frame
 

@@ -296,9 +296,7 @@ def _only_trial(units: Units) -> bool:
 
 
 def _pairs(
-    rows: dict[str, Standing],
-    found: Sequence[tuple[StageResult, Units]],
-    notes: list[str],
+    rows: dict[str, Standing], found: Sequence[tuple[StageResult, Units]], notes: list[str]
 ) -> _Superiority:
     meetings: dict[tuple[str, str], Sample] = {}
     values: dict[str, list[float]] = {name: [] for name in rows}

@@ -107,8 +107,7 @@ def standings_table(found: Standings, *, full: bool = False) -> Table:
     if found.seats == 1:
         return _alone_table(found)
     table = listing(
-        found.name,
-        "\n".join([found.caption, *(test.line for test in found.tests), *found.notes]),
+        found.name, "\n".join([found.caption, *(test.line for test in found.tests), *found.notes])
     )
     table.add_column("#")
     table.add_column("player")

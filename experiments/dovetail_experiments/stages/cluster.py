@@ -23,13 +23,7 @@ from dovetail.client.client import RunFailed
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.transport import keys
 from dovetail_experiments.engines.engine import ClusterEngine, RemoteHost, engine
-from dovetail_experiments.engines.hosts import (
-    HostKeys,
-    HostLost,
-    HostOrder,
-    HostPlan,
-    NotStarted,
-)
+from dovetail_experiments.engines.hosts import HostKeys, HostLost, HostOrder, HostPlan, NotStarted
 from dovetail_experiments.engines.nodes import Outfit, versions
 from dovetail_experiments.files import file as files
 from dovetail_experiments.files.file import ExperimentFile, Mistake, Resources

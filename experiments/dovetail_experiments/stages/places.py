@@ -217,11 +217,7 @@ def own_processes(
 
 @contextmanager
 def in_shards(
-    file: ExperimentFile,
-    count: int,
-    journal: Path,
-    logs: Path,
-    give_up: float | None = GIVE_UP,
+    file: ExperimentFile, count: int, journal: Path, logs: Path, give_up: float | None = GIVE_UP
 ) -> Iterator[Deployment]:
     """Start several brokers, each with its own environment and agents on its own core.
 
@@ -320,12 +316,7 @@ def _started(
     patience = None if give_up is None else max(give_up, GIVE_UP)  # on a busy machine
     with (
         Processes(
-            pin=plan.pin,
-            core=core,
-            journal=journal,
-            tcp=plan.tcp,
-            logs=logs,
-            broker=plan.broker,
+            pin=plan.pin, core=core, journal=journal, tcp=plan.tcp, logs=logs, broker=plan.broker
         ) as processes,
         connected(processes, give_up, WITHOUT, patience) as experiment,
     ):
@@ -350,12 +341,7 @@ def connected(
         wait: seconds to wait for its first answer; None for no limit.
     """
     return Experiment.connect(
-        host.address,
-        name="experiment",
-        key=key,
-        wait=wait,
-        give_up=give_up,
-        idle=host.check,
+        host.address, name="experiment", key=key, wait=wait, give_up=give_up, idle=host.check
     )
 
 
@@ -431,10 +417,7 @@ def _hosted(file: ExperimentFile) -> list[str]:
 
 @contextmanager
 def at_broker(
-    file: ExperimentFile,
-    address: str,
-    token: str | None = None,
-    give_up: float | None = GIVE_UP,
+    file: ExperimentFile, address: str, token: str | None = None, give_up: float | None = GIVE_UP
 ) -> Iterator[Deployment]:
     """Use a running broker that already offers the environment and the agent types."""
     for name in file.used():

@@ -171,11 +171,7 @@ class Processes:
         raise DovetailError(f"the broker does not listen after {READY:g} s")
 
     def start(
-        self,
-        name: str,
-        arguments: Sequence[str],
-        token: str | None = None,
-        key: Path | None = None,
+        self, name: str, arguments: Sequence[str], token: str | None = None, key: Path | None = None
     ) -> None:
         """Start ``dovetail ARGUMENTS``; the other arguments are as for ``command``."""
         self.command(name, [sys.executable, "-m", "dovetail", *arguments], token, key)

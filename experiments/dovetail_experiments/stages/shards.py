@@ -248,11 +248,7 @@ class DealtRun:
     """A run in progress at several brokers; its results arrive in index order."""
 
     def __init__(
-        self,
-        shards: Shards,
-        environment: str,
-        agents: Sequence[int | str],
-        options: RunOptions,
+        self, shards: Shards, environment: str, agents: Sequence[int | str], options: RunOptions
     ) -> None:
         self._shards = shards
         self._environment = environment

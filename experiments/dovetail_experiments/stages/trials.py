@@ -32,13 +32,7 @@ from dovetail_experiments.files import secrets as sealing
 from dovetail_experiments.files import sweep
 from dovetail_experiments.files.checking import check, first_states
 from dovetail_experiments.files.shipping import Shipping
-from dovetail_experiments.files.sweep import (
-    Objective,
-    Proposals,
-    SweepPlan,
-    Trial,
-    TrialSelection,
-)
+from dovetail_experiments.files.sweep import Objective, Proposals, SweepPlan, Trial, TrialSelection
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import FILE, Records
 from dovetail_experiments.records.store import Store
@@ -382,9 +376,7 @@ def _quietly(task: Task) -> Iterator[float]:
     """Play in a worker, with its output in a file; yield the seconds it took."""
     began = time.monotonic()
     logging.basicConfig(
-        stream=sys.stderr,
-        format=f"dovetail: trial {task.entry.trial}: %(message)s",
-        force=True,
+        stream=sys.stderr, format=f"dovetail: trial {task.entry.trial}: %(message)s", force=True
     )
     with (
         open(task.folder / "progress.txt", "a", encoding="utf-8", buffering=1) as out,

@@ -11,12 +11,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.protocol.seeds import derive
-from dovetail_experiments.statistics.estimates import (
-    Estimate,
-    normal,
-    quantile,
-    without_interval,
-)
+from dovetail_experiments.statistics.estimates import Estimate, normal, quantile, without_interval
 from dovetail_experiments.statistics.ratings import SCALE, Floats
 
 Ranking = Mapping[str, float]

@@ -12,12 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dovetail_experiments.statistics.estimates import (
-    Estimate,
-    normal,
-    quantile,
-    without_interval,
-)
+from dovetail_experiments.statistics.estimates import Estimate, normal, quantile, without_interval
 
 C = 800 / math.log(10)
 """Normalised Elo per standard deviation of a game's score."""
