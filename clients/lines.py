@@ -24,7 +24,7 @@ APART = ("_test.go", "src/c.cpp", "examples/", "conformer/", "player/", "interna
 GROUPS = ("_group.", "columns.", "copies.", "vector.")
 """Stacked turns, which no level needs."""
 ENVIRONMENTS = ("environment", "actions.java", "turns.java", "illegalaction")
-EXPERIMENTS = ("experiment", "/run.go", "runhandle", "control.rs")
+EXPERIMENTS = ("experiment", "runhandle", "control.rs")
 LEVELS = ("agents only", "environments add", "experiments add")
 
 

@@ -2,6 +2,8 @@
 
 package dovetail
 
+import "slices"
+
 // Version is the version of the protocol.
 const Version = 1
 
@@ -723,3 +725,154 @@ func (*Cleanup) kind() string { return "cleanup" }
 func (m *Cleanup) seq() int64 { return m.Seq }
 
 func (m *Cleanup) setID(id int64) { m.ID = id }
+
+// newSpace returns an empty space of a kind, or nil.
+func newSpace(kind string) Space {
+	switch kind {
+	case "Discrete":
+		return new(Discrete)
+	case "Box":
+		return new(Box)
+	case "MultiDiscrete":
+		return new(MultiDiscrete)
+	case "MultiBinary":
+		return new(MultiBinary)
+	case "Text":
+		return new(Text)
+	case "Tuple":
+		return new(Tuple)
+	case "Dict":
+		return new(Dict)
+	case "Sequence":
+		return new(Sequence)
+	}
+	return nil
+}
+
+// Discrete is a space. The integers `start` .. `start + n - 1`.
+type Discrete struct {
+	// The number of integers.
+	N int64
+	// The lowest integer.
+	Start int64
+}
+
+func (m *Discrete) wire(w *wire) {
+	need(w, "n", &m.N, integer)
+	w.check(m.N >= 1, "n", "1 or more")
+	opt(w, "start", &m.Start, 0, integer)
+}
+
+func (*Discrete) variant() string { return "Discrete" }
+
+// Box is a space. Arrays of a shape and dtype, with common bounds or bounds for each element.
+type Box struct {
+	// The length of each dimension; empty for one number.
+	Shape []int
+	// The lower bound of every element, or a nested array with a bound for each. Nil stands for -∞.
+	Low any
+	// The upper bound of every element, or a nested array with a bound for each. Nil stands for ∞.
+	High any
+	// A dtype of the section Tensors. Empty stands for "float32".
+	DType DType
+}
+
+func (m *Box) wire(w *wire) {
+	need(w, "shape", &m.Shape, arrayOf(integer[int]))
+	w.check(len(m.Shape) == 0 || slices.Min(m.Shape) >= 0, "shape", "0 or more")
+	unbounded(w, "low", &m.Low, -1)
+	unbounded(w, "high", &m.High, 1)
+	orDefault(w, "dtype", &m.DType, "float32", dtype)
+}
+
+func (*Box) variant() string { return "Box" }
+
+// MultiDiscrete is a space. Vectors of integers, element i in 0 .. `nvec[i] - 1`.
+type MultiDiscrete struct {
+	// The number of values of each element, counted from 0.
+	NVec []int64
+}
+
+func (m *MultiDiscrete) wire(w *wire) {
+	need(w, "nvec", &m.NVec, arrayOf(integer[int64]))
+	w.check(len(m.NVec) == 0 || slices.Min(m.NVec) >= 1, "nvec", "1 or more")
+}
+
+func (*MultiDiscrete) variant() string { return "MultiDiscrete" }
+
+// MultiBinary is a space. Arrays of zeros and ones of a shape.
+type MultiBinary struct {
+	// The length of each dimension.
+	Shape []int
+}
+
+func (m *MultiBinary) wire(w *wire) {
+	need(w, "shape", &m.Shape, arrayOf(integer[int]))
+	w.check(len(m.Shape) == 0 || slices.Min(m.Shape) >= 0, "shape", "0 or more")
+}
+
+func (*MultiBinary) variant() string { return "MultiBinary" }
+
+// Text is a space. Strings of limited length, of the characters in `charset` if given.
+type Text struct {
+	// The maximum number of characters (Unicode code points).
+	MaxLength int64
+	// The fewest.
+	MinLength int64
+	// The characters allowed; nil allows any.
+	Charset *string
+}
+
+func (m *Text) wire(w *wire) {
+	need(w, "max_length", &m.MaxLength, integer)
+	w.check(m.MaxLength >= 0, "max_length", "0 or more")
+	opt(w, "min_length", &m.MinLength, 0, integer)
+	w.check(m.MinLength >= 0, "min_length", "0 or more")
+	orNil(w, "charset", &m.Charset, text)
+}
+
+func (*Text) variant() string { return "Text" }
+
+// Tuple is a space. Sequences with one value of each space.
+type Tuple struct {
+	// One space per element, in order.
+	Spaces []Space
+}
+
+func (m *Tuple) wire(w *wire) {
+	need(w, "spaces", &m.Spaces, arrayOf(space))
+}
+
+func (*Tuple) variant() string { return "Tuple" }
+
+// Dict is a space. Maps with one value of each space, under its key.
+type Dict struct {
+	// The space of each key.
+	Spaces map[string]Space
+}
+
+func (m *Dict) wire(w *wire) {
+	need(w, "spaces", &m.Spaces, dictOf(space))
+}
+
+func (*Dict) variant() string { return "Dict" }
+
+// Sequence is a space. Sequences of limited length whose elements all belong to one space.
+type Sequence struct {
+	// The space of every element.
+	Element Space
+	// The maximum number of elements.
+	MaxLength int64
+	// The fewest.
+	MinLength int64
+}
+
+func (m *Sequence) wire(w *wire) {
+	need(w, "element", &m.Element, space)
+	need(w, "max_length", &m.MaxLength, integer)
+	w.check(m.MaxLength >= 0, "max_length", "0 or more")
+	opt(w, "min_length", &m.MinLength, 0, integer)
+	w.check(m.MinLength >= 0, "min_length", "0 or more")
+}
+
+func (*Sequence) variant() string { return "Sequence" }

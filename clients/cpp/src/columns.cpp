@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dovetail/vector.hpp"
+
 namespace dovetail::columns {
 
 namespace {
@@ -138,3 +140,12 @@ Tensor split(const Tensor& tensor, std::size_t a, std::size_t b) {
 }
 
 }  // namespace dovetail::columns
+
+namespace dovetail {
+
+std::vector<std::int64_t> Masks::actions(std::size_t row) const {
+    const auto from = bits.begin() + static_cast<std::ptrdiff_t>(row * width);
+    return unmask(Bytes(from, from + static_cast<std::ptrdiff_t>(width)));
+}
+
+}  // namespace dovetail

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "columns.hpp"
-#include "dovetail/legal.hpp"
+#include "dovetail/spaces.hpp"
 #include "environment_group.hpp"
 
 namespace dovetail {

@@ -1,4 +1,5 @@
 // The library against a real broker: `dovetail` of the environment variable DOVETAIL, or of the PATH.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>

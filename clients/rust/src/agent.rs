@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::error::Failure;
 use crate::messages::{Clock, Mode, Offer, Preview, Reason, Spec, Thoughts, Want};
 use crate::options::{schema, FromValue, Options};
-use crate::random::Random;
+use crate::seeds::Random;
 use crate::value::Value;
 use crate::vector::{Ends, Rows};
 

@@ -8,7 +8,7 @@ use crate::agent::{Agent, Decision, End, Seat};
 use crate::columns::{of, part, read, read_any, read_wide, row, values};
 use crate::error::{guarded, Failure, ProtocolError, Told};
 use crate::messages::{self, Actions, AgentSteps, Code, Fault, Mode, Reason};
-use crate::random::Random;
+use crate::seeds::Random;
 use crate::value::{Map, Value};
 use crate::vector::{Ends, Masks, Rows};
 

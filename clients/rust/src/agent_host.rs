@@ -8,14 +8,14 @@ use crate::agent_group::{AgentGroup, Player};
 use crate::columns::SLOTS;
 use crate::error::{guarded, refused_by, Failure, Told};
 use crate::field::{reread, Field};
-use crate::legal::Legal;
 use crate::messages::{
     self, Action, AgentLookahead, AgentStart, AgentStep, AgentSteps, Asked, Code, Create, Init,
     Mode, Offer, Preview, Reason, Reply, Saved, ToAgent,
 };
 use crate::options::Options;
-use crate::random::Random;
+use crate::seeds::Random;
 use crate::session::{Event, Host, Outbox};
+use crate::space::Legal;
 use crate::value::{Payload, Value};
 
 /// The number under which the agent is kept that the program itself is.

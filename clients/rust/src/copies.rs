@@ -3,8 +3,8 @@
 use crate::columns::{joined, split, stacked};
 use crate::environment::Environment;
 use crate::error::{failed, guarded, line, Failure, IllegalAction};
-use crate::legal::Legal;
 use crate::messages::{Code, Fault, Spec, Turn, View};
+use crate::space::Legal;
 use crate::space::{Discrete, Space};
 use crate::value::Value;
 use crate::vector::{Masks, Over, Transitions, VectorEnvironment};

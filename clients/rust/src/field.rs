@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::ProtocolError;
-use crate::legal::Legal;
+use crate::space::Legal;
 use crate::value::{self, Payload, Value};
 use crate::wire::{self, expected, Reader, Token};
 

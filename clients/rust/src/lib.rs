@@ -51,12 +51,10 @@ mod generated {
 }
 #[cfg(feature = "link")]
 mod key;
-mod legal;
 #[cfg(feature = "link")]
 mod link;
 pub mod messages;
 mod options;
-mod random;
 mod seeds;
 pub mod session;
 pub mod space;
@@ -81,11 +79,9 @@ pub use environment_host::EnvironmentHost;
 pub use error::{Error, Failure, IllegalAction, ProtocolError};
 #[cfg(feature = "link")]
 pub use experiment::RunNumber;
-pub use legal::Legal;
 pub use messages::{Code, Mode, Reason, Run, Spec, Turn, View, Want};
 pub use options::{FromValue, Options};
-pub use random::Random;
-pub use seeds::derive;
-pub use space::Space;
+pub use seeds::{derive, Random};
+pub use space::{Legal, Space};
 pub use tensor::{Dtype, Element, Tensor};
 pub use value::{Map, Payload, Value};

@@ -1,8 +1,8 @@
 //! Many episodes of one game at once, arrays in and arrays out: the columns of SPEC.md, Stacked turns.
 
 use crate::error::Failure;
-use crate::legal::Legal;
 use crate::messages::{Clock, Fault, Mode, Reason, Spec};
+use crate::space::Legal;
 use crate::value::Value;
 
 /// The state of a slot, in [`Transitions::over`].

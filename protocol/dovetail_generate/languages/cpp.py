@@ -308,7 +308,6 @@ def emit(contract: model.Contract) -> dict[str, str]:
                 *standard,
                 "",
                 '"dovetail/enumerations.hpp"',
-                '"dovetail/legal.hpp"',
                 '"dovetail/spaces.hpp"',
                 '"dovetail/value.hpp"',
             ],

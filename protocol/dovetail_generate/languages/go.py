@@ -337,9 +337,9 @@ def emit(contract: model.Contract) -> dict[str, str]:
         for enumeration in contract.enumerations:
             yield from emitter.enumeration(enumeration)
         yield from emitter.of(None)
+        yield from emitter.spaces()
 
     return {
         "go/messages_gen.go": _file(shared()),
         **{f"go/messages_{role}_gen.go": _file(emitter.messages(role)) for role in ROLES},
-        "go/spaces_gen.go": _file(emitter.spaces()),
     }

@@ -17,9 +17,8 @@ from dovetail_generate.languages.text import MARK, camel, comment
 
 PATHS = {
     "crate::field": ("incoming", "record", "requests", "tagged", "words"),
-    "crate::legal": ("Legal",),
     "crate::messages": ("Player",),
-    "crate::space": ("Bound", "Space"),
+    "crate::space": ("Bound", "Legal", "Space"),
     "crate::value": ("Map", "Payload", "Value"),
     "std::collections": ("BTreeMap",),
 }

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "dovetail/enumerations.hpp"
-#include "dovetail/legal.hpp"
 #include "dovetail/spaces.hpp"
 #include "dovetail/value.hpp"
 

@@ -1,9 +1,11 @@
 /// \file
-/// Spaces of observations and actions, after Gymnasium's.
+/// Spaces of observations and actions, after Gymnasium's; legal actions, and bit masks of them.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "dovetail/seeds.hpp"
 #include "dovetail/space_kinds.hpp"
@@ -48,5 +50,13 @@ public:
 private:
     Variant held_;
 };
+
+/// Action numbers in rising order, or a bit mask, or nothing: whatever the action space contains.
+using Legal = std::variant<std::monostate, std::vector<std::int64_t>, Bytes>;
+
+/// The mask of some of the actions 0 .. `n - 1`.
+Bytes mask(const std::vector<std::int64_t>& actions, std::size_t n);
+/// The actions of a mask, in rising order.
+std::vector<std::int64_t> unmask(const Bytes& mask);
 
 }  // namespace dovetail

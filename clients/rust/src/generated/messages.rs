@@ -3,9 +3,8 @@
 //! The messages of the protocol and their parts.
 
 use crate::field::{incoming, record, requests, words};
-use crate::legal::Legal;
 use crate::messages::Player;
-use crate::space::Space;
+use crate::space::{Legal, Space};
 use crate::value::{Map, Payload, Value};
 use std::collections::BTreeMap;
 

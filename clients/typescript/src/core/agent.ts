@@ -4,12 +4,12 @@
  */
 
 import type { Awaitable } from "./host.js";
-import { unmask } from "./legal.js";
 import type * as m from "./messages.js";
 import type { Mode, Space, Want } from "./messages.js";
 import type { Options } from "./options.js";
-import { Random } from "./random.js";
 import type { Complete } from "./schema.js";
+import { Random } from "./seeds.js";
+import { unmask } from "./spaces.js";
 import type { Int } from "./values.js";
 
 /** A seat of a match, as its agent sees it: the fields of `init`. */

@@ -13,7 +13,6 @@ export * from "./errors.js";
 export * from "./experiment.js";
 export type { Awaitable, Host } from "./host.js";
 export { formatReading, fromHex, parseReading, toHex } from "./json.js";
-export { mask, unmask } from "./legal.js";
 /** All messages and parts of the contract as they travel; those that programs meet are exported by themselves too. */
 export * as messages from "./messages.js";
 export { VERSION } from "./messages.js";
@@ -60,15 +59,15 @@ export type {
 } from "./messages.js";
 export { readOptions } from "./options.js";
 export type { Option, Options } from "./options.js";
-export { Random } from "./random.js";
 export type { Bound, Complete, Legal } from "./schema.js";
-export { derive } from "./seeds.js";
+export { Random, derive } from "./seeds.js";
 export { Session } from "./session.js";
 export type { Identity, Received } from "./session.js";
 export {
   box,
   dict,
   discrete,
+  mask,
   multiBinary,
   multiDiscrete,
   contains,
@@ -77,6 +76,7 @@ export {
   spaceOf,
   textSpace,
   tuple,
+  unmask,
 } from "./spaces.js";
 export { DTYPES, Extension, Tensor, int, isDtype } from "./values.js";
 export type { Dtype, Int, Numbers, Value } from "./values.js";

@@ -1,5 +1,5 @@
 /**
- * Spaces of observations and actions: making them, and drawing from them.
+ * Spaces of observations and actions: making them, and drawing from them; and masks of legal actions.
  * @module
  */
 
@@ -9,8 +9,8 @@ import { encode } from "./encode.js";
 import { DovetailError } from "./errors.js";
 import * as m from "./messages.js";
 import type { Space } from "./messages.js";
-import type { Random } from "./random.js";
 import type { Bound } from "./schema.js";
+import type { Random } from "./seeds.js";
 import { DTYPES, Tensor, fromHalf, int, isDtype, toHalf } from "./values.js";
 import type { Dtype, Int } from "./values.js";
 
@@ -300,4 +300,22 @@ function nearest(value: Int, dtype: Dtype): number {
   const number = Number(value);
   if (dtype === "float16") return fromHalf(toHalf(number));
   return dtype === "float32" ? Math.fround(number) : number;
+}
+
+/** Return the mask of some of the actions 0 … n − 1: action `a` is bit `a mod 8`, from the lowest, of byte `a div 8`. */
+export function mask(actions: Iterable<number>, n: number): Uint8Array {
+  const bits = new Uint8Array(Math.ceil(n / 8));
+  for (const action of actions) bits[action >> 3] |= 1 << (action & 7);
+  return bits;
+}
+
+/** Return the actions of a mask in rising order. */
+export function unmask(bits: Uint8Array): number[] {
+  const actions: number[] = [];
+  for (let i = 0; i < bits.length; i++) {
+    for (let byte = bits[i], bit = 0; byte; byte >>= 1, bit++) {
+      if (byte & 1) actions.push(8 * i + bit);
+    }
+  }
+  return actions;
 }
