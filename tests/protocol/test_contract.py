@@ -23,6 +23,7 @@ from dovetail.protocol.errors import Code, ProtocolError
 from dovetail.protocol.journal import AnyRecord
 from dovetail.protocol.seeds import derive
 from dovetail_generate import document, examples
+from dovetail_generate.model import contract
 
 FOLDER = Path(__file__).resolve().parents[2] / "protocol"
 DOCUMENTS = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
@@ -106,15 +107,20 @@ def test_every_link_leads_somewhere(name: str) -> None:
             assert anchor in anchors(DOCUMENTS[file or name]), link
 
 
+def heading(kind: type) -> str:
+    """Return the heading of a message in MESSAGES.md."""
+    return document._heading(contract().record(kind.__name__))
+
+
 def test_every_message_type_is_described() -> None:
     for _, _, kinds in examples.directions():
         for kind in kinds:
-            assert f"\n### {document._heading(kind)}\n" in DOCUMENTS["MESSAGES.md"]
+            assert f"\n### {heading(kind)}\n" in DOCUMENTS["MESSAGES.md"]
 
 
 def test_every_numbered_message_is_called_so() -> None:
     for kind in get_args(m.Numbered):
-        about = DOCUMENTS["MESSAGES.md"].split(f"\n### {document._heading(kind)}\n")[1]
+        about = DOCUMENTS["MESSAGES.md"].split(f"\n### {heading(kind)}\n")[1]
         assert re.match(r"\n\*.*broker → [a-z ]*, numbered\.\*", about), kind
 
 
