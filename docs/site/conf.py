@@ -108,11 +108,15 @@ pygments_dark_style = "monokai"
 copybutton_prompt_text = "$ "
 
 
-MARK = re.compile(r"<!-- (from the code|pages|list|table|rest): (.+?) -->")
+MARK = re.compile(r"<!-- (from the code|pages|list|links|table|rest): (.+?) -->")
 
 
 RULES = re.compile(r"^\[The rules\]\((?P<file>\S+/rules\.md)\), .*$", re.MULTILINE)
 """The line of a game's page that links to its rules, which the site shows in its place."""
+
+
+DECISION = re.compile(r"docs/decisions/\d")
+"""The pages outside of the navigation, which is written into each page of the site."""
 
 
 def fill(app: Sphinx, name: str, source: list[str]) -> None:
@@ -123,6 +127,8 @@ def fill(app: Sphinx, name: str, source: list[str]) -> None:
         kind, what = found.groups()
         if kind == "from the code":
             return generated.TEXTS[what]()
+        if kind == "links":  # outside of the navigation, which takes half of the time to build
+            return "\n".join(f"- []({each.name})" for each in sorted(folder.glob(f"{what}.md")))
         pages = "\n".join(what.split())
         if kind == "rest":  # those of the page's folder that it does not name
             here = {each.stem for each in folder.glob("*.md")}
@@ -139,6 +145,8 @@ def fill(app: Sphinx, name: str, source: list[str]) -> None:
     folder = Path(app.env.doc2path(name)).parent
     filled = RULES.sub(lambda found: rules(folder / found["file"]), MARK.sub(text, source[0]))
     source[0] = diagrams.shown(filled, "/docs/images/diagrams")
+    if DECISION.match(name):
+        source[0] = f"---\norphan: true\n---\n\n{source[0]}"
 
 
 def rules(file: Path) -> str:

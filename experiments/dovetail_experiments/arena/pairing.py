@@ -2,7 +2,7 @@
 
 Always pairing the nearest opponents gains most from each game, but makes the table's intervals too
 narrow, because the ratings that choose the opponents contain the errors that games should average
-out (decision 32 has figures).  A wide Gaussian, with a share of opponents
+out (docs/decisions/0032-the-arena.md has figures).  A wide Gaussian, with a share of opponents
 sampled uniformly, keeps the coverage (tests/experiments/arena/test_pairing.py measures it).
 """
 

@@ -16,7 +16,7 @@ def in_one_line() -> None:
     """Show an uncaught ``DovetailError`` in one line, with the user's file and line.
 
     Any other error, and any program that shows errors in its own way, stays as it is
-    (decision 47).
+    (docs/decisions/0047).
     """
     if sys.excepthook is sys.__excepthook__ and not hasattr(sys, "ps1"):
         sys.excepthook = _show

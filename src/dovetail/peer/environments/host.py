@@ -25,7 +25,7 @@ log = logging.getLogger("dovetail.environment")
 
 LEGAL = {type(None), list, bytes}
 COMPILED = not __file__.endswith(".py")
-"""True if the types of values from user code are checked (decision 33)."""
+"""True if the types of values from user code are checked (docs/decisions/0033)."""
 NOTHING = (False, False)
 _turn = Decoder(m.Turn, ext_hook=codec.extension)
 _spec = Decoder(m.Spec, ext_hook=codec.extension)
