@@ -36,12 +36,7 @@ PAGES = [
     ),
     *("agents/dots.md", "bridges/gymnasium.md", "bridges/openspiel.md", "bridges/pettingzoo.md"),
     "bridges/training.md",
-    *(
-        "another-shell.md",
-        "reference/coming-from.md",
-        "reference/agents.md",
-        "reference/environments.md",
-    ),
+    *("another-shell.md", "from-rl-glue.md", "reference/agents.md", "reference/environments.md"),
 ]
 TEXTS = sorted(
     path.relative_to(DOCS.parent).as_posix()
