@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,11 @@ def choose(page: Any, nth: int) -> None:
 def turns(page: Any) -> list[str]:
     found: list[str] = page.locator("#log li").all_inner_texts()
     return found[::-1]
+
+
+def text_of(frame: str | bytes) -> str:
+    """Return a message of the page's server, which compresses long ones."""
+    return frame if isinstance(frame, str) else zlib.decompress(frame).decode()
 
 
 def adviser(page: Any, agent: str) -> None:
@@ -181,7 +187,7 @@ def test_a_person_among_three_agents_sees_one_hand(page: Any, url: str) -> None:
     frames: list[str] = []
     page.on(
         "websocket",
-        lambda socket: socket.on("framereceived", lambda text: frames.append(str(text))),
+        lambda socket: socket.on("framereceived", lambda frame: frames.append(text_of(frame))),
     )
     page.goto(f"{url}play/dominion")
     for seat in (1, 2, 3):

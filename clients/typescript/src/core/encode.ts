@@ -1,7 +1,7 @@
 /**
  * Values to MessagePack.
  *
- * Own code instead of a library: see docs/decisions/clients.md.
+ * Own code instead of a library: see clients/typescript/DECISION.md.
  * @module
  */
 
