@@ -306,8 +306,11 @@ class Core(BrokerPart):
         return [part.state() for part in self._parts]
 
     def resume(self, states: list[Any]) -> None:
-        """Continue from the ``snapshot`` of another core.  Raises ValueError: its parts or their
-        fields are not those of this version."""
+        """Continue from the ``snapshot`` of another core.
+
+        Raises:
+            ValueError: its parts or their fields are not those of this version.
+        """
         fields = [list(state) if isinstance(state, dict) else state for state in states]
         if fields != [list(part.STATE) for part in self._parts]:
             raise ValueError("the parts of the broker have other fields than these")

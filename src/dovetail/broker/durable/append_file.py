@@ -75,7 +75,11 @@ class AppendFile:
             self._forcing.start()
 
     def append(self, *parts: bytes) -> None:
-        """Append data, given in parts.  Raises OSError: no part was written."""
+        """Append data, given in parts.
+
+        Raises:
+            OSError: no part was written.
+        """
         begun = self._end
         try:
             self._put(*parts)
@@ -130,7 +134,11 @@ class AppendFile:
             os.close(forced)
 
     def force(self) -> None:
-        """Sync everything to the device.  Raises OSError: it refuses."""
+        """Sync everything to the device.
+
+        Raises:
+            OSError: it refuses.
+        """
         os.fsync(self._file)
 
     def close(self, *, force: bool = True) -> None:
@@ -227,8 +235,12 @@ class InUse(DovetailError):
 
 
 def lock(path: Path, mode: int = 0o600) -> int:
-    """Open a file for exclusive writing; return its descriptor.  Raises InUse: another process has
-    it open; OSError: it cannot be opened."""
+    """Open a file for exclusive writing; return its descriptor.
+
+    Raises:
+        InUse: another process has it open.
+        OSError: it cannot be opened.
+    """
     try:
         return locking.lock(path, mode)
     except BlockingIOError:

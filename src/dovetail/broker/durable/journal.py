@@ -26,8 +26,11 @@ and no broker gets so far."""
 
 
 class Journal:
-    """A journal open for writing.  Raises DovetailError: the file cannot be written, is in use, or
-    is not a journal."""
+    """A journal open for writing.
+
+    Raises:
+        DovetailError: the file cannot be written, is in use, or is not a journal.
+    """
 
     def __init__(self, path: Path, *, sync: Sync = "none") -> None:
         self.path = path
@@ -136,8 +139,11 @@ class Journal:
             self._waiting.append(self._framing.pack(number, codec.encode(record)))
 
     def flush(self) -> None:
-        """Append the queued records; after an error they stay queued.  Raises OSError: the disk
-        refuses, and none of them counts as written."""
+        """Append the queued records; after an error they stay queued.
+
+        Raises:
+            OSError: the disk refuses, and none of them counts as written.
+        """
         if self._waiting:
             self._file.append(b"".join(self._waiting))
             self.number += len(self._waiting)
@@ -158,9 +164,13 @@ class Journal:
 
 
 def upgrade(path: Path) -> None:
-    """Rewrite a journal in the current format, in place.  If any of it is damaged, the old file is
-    kept with the suffix ``.v1`` or ``.v2``.  Raises DovetailError: it is in use, or has no
-    checksums and is damaged; OSError: it cannot be written."""
+    """Rewrite a journal in the current format, in place. If any of it is damaged, the old file is
+    kept with the suffix ``.v1`` or ``.v2``.
+
+    Raises:
+        DovetailError: it is in use, or has no checksums and is damaged.
+        OSError: it cannot be written.
+    """
     held = lock(path)
     form = journal_file.version(path)
     try:

@@ -51,7 +51,11 @@ class ObjectCodec:
         self._fixed_names = {id(each): name for name, each in fixed.items()}
 
     def encode(self, root: Any) -> bytes:
-        """Encode an object and all that it reaches.  Raises TypeError: a class is not listed."""
+        """Encode an object and all that it reaches.
+
+        Raises:
+            TypeError: a class is not listed.
+        """
         nodes: list[Any] = []
         numbers: dict[int, int] = {}
         reached: list[Any] = []
@@ -107,7 +111,11 @@ class ObjectCodec:
         return codec.encode([top, nodes])
 
     def decode(self, data: bytes) -> Any:
-        """Return the object that was encoded.  Raises ValueError: there is none."""
+        """Return the object that was encoded.
+
+        Raises:
+            ValueError: there is none.
+        """
         try:
             return self._decode(data)
         except (LookupError, TypeError, AttributeError, RecursionError) as error:

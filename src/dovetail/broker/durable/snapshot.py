@@ -65,6 +65,10 @@ def write(core: Core, locals_: Mapping[str, Any]) -> bytes:
 
 def read(data: bytes, core: Core, absent: Callable[[str], Any]) -> None:
     """Restore a new core from the bytes that ``write`` returned; ``absent`` makes stand-ins for the
-    addresses of peers in the process that wrote them.  Raises ValueError: they are no state."""
+    addresses of peers in the process that wrote them.
+
+    Raises:
+        ValueError: they are no state.
+    """
     core.resume(ObjectCodec(_CLASSES, _fixed(core), absent).decode(data))
     core.rewatch()

@@ -146,9 +146,12 @@ class Live:
         self._limit = GROWTH
 
     def restore(self, settings: Settings) -> tuple[Core, bytes, float] | None:
-        """Return the last broker's core, secret and time; None if it left none.  Records that it
-        decided and did not yet write to the journal are written now.  Raises OSError: the log
-        cannot be read, or the journal cannot be written."""
+        """Return the last broker's core, secret and time; None if it left none. Records that it
+        decided and did not yet write to the journal are written now.
+
+        Raises:
+            OSError: the log cannot be read, or the journal cannot be written.
+        """
         if not self.path.exists():
             return None
         head, events = self._read()
@@ -255,7 +258,11 @@ class Live:
             last.replace(self._spare)
 
     def flush(self) -> None:
-        """Log the input since the last call.  Raises OSError: the next call tries again."""
+        """Log the input since the last call.
+
+        Raises:
+            OSError: the next call tries again.
+        """
         assert self._file is not None
         number = self._number + 1
         if _is_long(self.events):

@@ -76,7 +76,11 @@ def broker_key(path: Path, access: Access) -> Path:
 
 
 class AccessFile:
-    """An access file in use by a broker.  Raises DovetailError: a file is unreadable."""
+    """An access file in use by a broker.
+
+    Raises:
+        DovetailError: a file is unreadable.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path

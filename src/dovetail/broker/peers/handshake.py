@@ -24,7 +24,10 @@ def check(
     hello: m.Hello, token: str | None, allowance: limits.Allowance, entrant: str = ""
 ) -> None:
     """Check a ``hello``; ``entrant`` is the owner of the access token that it carries, if any.
-    Raises ProtocolError: the ``hello`` is refused."""
+
+    Raises:
+        ProtocolError: the ``hello`` is refused.
+    """
     if hello.version != m.VERSION:
         raise ProtocolError("version", _other(hello.version))
     if token is not None and not carries(hello, token):

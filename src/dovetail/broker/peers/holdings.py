@@ -89,7 +89,11 @@ def check_requests(broker: BrokerState, peer: Peer) -> None:
 
 
 def check_name(broker: BrokerState, peer: Peer, name: str) -> None:
-    """Check a state's name.  Raises ProtocolError: the name is invalid, or another's."""
+    """Check a state's name.
+
+    Raises:
+        ProtocolError: the name is invalid, or another's.
+    """
     if UNNAMED.search(name):
         raise ProtocolError("invalid", f"a state's name {UNNAMED_TEXT}")
     if not broker.keeps(peer, name):
@@ -105,7 +109,11 @@ def check_new_name(broker: BrokerState, peer: Peer, name: str) -> None:
 
 
 def stored(broker: BrokerState, peer: Peer, name: str) -> bytes:
-    """Return the stored state that a peer names.  Raises ProtocolError: it may use none."""
+    """Return the stored state that a peer names.
+
+    Raises:
+        ProtocolError: it may use none.
+    """
     check_name(broker, peer, name)
     state = broker.states.get(name)
     if state is None:

@@ -41,8 +41,12 @@ WAIT = 0.5
 
 
 class Server:
-    """A broker for peers at an address, in this process, or both.  ``bind`` is the address or a
-    listening router.  Raises DovetailError: it cannot be bound, or a file cannot be written."""
+    """A broker for peers at an address, in this process, or both. ``bind`` is the address or a
+    listening router.
+
+    Raises:
+        DovetailError: it cannot be bound, or a file cannot be written.
+    """
 
     def __init__(
         self,
