@@ -1,6 +1,7 @@
 """100 agents in 20 ladders, without and with 1,000 browsers.
 
-Usage: python -m tests.experiments.arena.watched FOLDER [SECONDS], which each of two phases lasts.
+Usage: python -m tests.experiments.arena.watched FOLDER [SECONDS], for which browsers watch, in five
+rounds; each begins with a third of that time without them.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-import select
+import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -19,7 +21,7 @@ from tests.experiments.arena.programs import DOVETAIL, Programs
 
 from dovetail.client.client import Experiment
 
-LADDERS, ENTRANTS, BROWSERS = 20, 5, 1000
+LADDERS, ENTRANTS, BROWSERS, ROUNDS = 20, 5, 1000, 5
 BROKER, PAGE = "tcp://127.0.0.1:5959", 5958
 UPGRADE = (
     "GET /live HTTP/1.1\r\nHost: {0}\r\nOrigin: http://{0}\r\nConnection: Upgrade\r\n"
@@ -35,25 +37,31 @@ class L{0}(Agent):
 """
 
 
-def cost(arena: int, token: str, seconds: float) -> str:
-    """Return turns a second, and milliseconds of the arena's processor time for each."""
+def used(program: int) -> float:
+    """Return a program's processor time in seconds."""
+    fields = Path(f"/proc/{program}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def now(client: Experiment) -> tuple[int, float]:
-        fields = Path(f"/proc/{arena}/stat").read_text().rpartition(")")[2].split()
-        used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-        return client.catalogue()["counters"]["turns"], used
 
+def cost(arena: int, page: int, token: str, seconds: float) -> tuple[float, float, float]:
+    """Return turns a second, milliseconds of the arena's processor time for each, and the share of
+    a core that the page takes."""
     with Experiment.connect(BROKER, token=token) as client:
-        before = now(client)
+
+        def now() -> tuple[float, int, float, float]:
+            turns = client.catalogue()["counters"]["turns"]
+            return time.monotonic(), turns, used(arena), used(page)
+
+        before = now()
         time.sleep(seconds)
-        after = now(client)
-    turns = max(1, after[0] - before[0])
-    used = 1000 * (after[1] - before[1]) / turns
-    return f"{turns / seconds:.0f} turns/s, {used:.3f} ms"
+        passed, turns, broker, shown = (b - a for a, b in zip(before, now(), strict=True))
+    return turns / passed, 1000 * broker / max(1, turns), shown / passed
 
 
 class Browser(asyncio.Protocol):
     """A browser's connection: it answers each message, and then gets the newest."""
+
+    messages = 0
 
     def __init__(self, host: str, opened: asyncio.Future[None]) -> None:
         self._host, self._opened, self._got = host, opened, b""
@@ -80,6 +88,7 @@ class Browser(asyncio.Protocol):
                 return
             text, self._got = self._got[start : start + size], self._got[start + size :]
             self._say(b'{"here":true}' if text == b"{}" else b'{"got":true}')
+            Browser.messages += 1
 
     def connection_lost(self, exc: Exception | None) -> None:
         print(f"a browser was left: {exc}, {self._got[:80]!r}", flush=True)
@@ -89,8 +98,9 @@ class Browser(asyncio.Protocol):
 
 
 async def browse(host: str, port: int) -> None:
-    """Open all browsers, and print a line when they are there."""
-    loop = asyncio.get_running_loop()
+    """Open all browsers, and print a line when they are there, and how many messages came."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_signal_handler(signal.SIGTERM, ended.set)
     for number in range(BROWSERS):
         opened = loop.create_future()
         own = f"127.0.1.{1 + number // 200}", 0
@@ -99,7 +109,9 @@ async def browse(host: str, port: int) -> None:
         )
         await opened
     print(BROWSERS, "browsers", flush=True)
-    await asyncio.Event().wait()
+    await ended.wait()
+    print(Browser.messages, "messages", flush=True)
+    os._exit(0)
 
 
 if __name__ == "__main__":
@@ -120,16 +132,32 @@ if __name__ == "__main__":
             shown = {**os.environ, **programs.invited(f"e{entrant}")}
             words = [*DOVETAIL, "agent", *offers]
             programs.running.append(subprocess.Popen(words, cwd=folder, env=shown, text=True))
-        programs.start("web", "--arena", "arena.toml", "--port", str(PAGE), "--no-open")
+        page = programs.start("web", "--arena", "arena.toml", "--port", str(PAGE), "--no-open")
         token = (folder / "arena" / "token").read_text().strip()
-        print(f"no browser: {cost(arena.pid, token, seconds)}", flush=True)
-        # Browsers are on other machines: here they take only the time that no one else wants.
-        words = ["nice", "-n", "5", sys.executable, "-m", __spec__.name, "browse"]
-        browsers = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-        programs.running.append(browsers)
-        assert browsers.stdout is not None
-        there = browsers.stdout.readline().strip()
-        print(f"{there}: {cost(arena.pid, token, seconds)}", flush=True)
-        assert not select.select([browsers.stdout], [], [], 0)[0], browsers.stdout.readline()
+        of = arena.pid, page.pid, token
+        time.sleep(20)  # until all agents play
+        print("turns/s, ms of the arena a turn, cores of the page; without browsers, with them")
+        rounds = []
+        for _ in range(ROUNDS):
+            alone = cost(*of, seconds / ROUNDS / 3)
+            # Browsers are on other machines: here they take the time that no one else wants.
+            words = ["nice", "-n", "19", sys.executable, "-m", __spec__.name, "browse"]
+            browsers = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+            programs.running.append(browsers)
+            assert browsers.stdout is not None
+            there = browsers.stdout.readline().strip()
+            watched = cost(*of, seconds / ROUNDS)
+            browsers.terminate()
+            rounds.append((alone, watched))
+            print(
+                "{:.0f} {:.3f} {:.2f}; {:.0f} {:.3f} {:.2f};".format(*alone, *watched),
+                f"{there}, {browsers.stdout.readline().strip()}",
+                flush=True,
+            )
+            time.sleep(3)
+        turns, broker = (
+            statistics.median(watched[n] / alone[n] for alone, watched in rounds) for n in range(2)
+        )
+        print(f"medians of {ROUNDS} rounds: {turns:.3f} of the turns, {broker:.3f} of the time")
     finally:
         programs.end()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerPart, BrokerState
@@ -130,3 +131,13 @@ class Instances(BrokerPart):
     def made_for(self, experiment: Peer) -> list[Instance]:
         """Return the instances that an experiment created."""
         return list(self._made.get(experiment, {}).values())
+
+
+class SeatAssignment(NamedTuple):
+    """The assignment of an agent to a seat for an episode."""
+
+    player_index: int
+    """The agent's index in the run's list."""
+    instance: Instance
+    stands_for: int | None
+    """The number of the lost agent that it replaces; None if it replaces none."""

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from msgspec.structs import replace
 from mypy_extensions import mypyc_attr
 
 from dovetail.broker.matches.instances import Instance
+from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.outbox import Audience
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.rules.account import SeatAccount
@@ -22,16 +23,6 @@ from dovetail.broker.rules.episode import Episode
 from dovetail.broker.rules.legality import sensible
 from dovetail.protocol import messages as m
 from dovetail.protocol.states import MATCH, Machine, MatchPhase
-
-
-class SeatAssignment(NamedTuple):
-    """The assignment of an agent to a seat for an episode."""
-
-    player_index: int
-    """The agent's index in the run's list."""
-    instance: Instance
-    stands_for: int | None
-    """The number of the lost agent that it replaces; None if it replaces none."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
@@ -66,9 +57,6 @@ class Seat(SeatAccount):
             since=self.since,
         )
 
-
-if TYPE_CHECKING:
-    from dovetail.broker.matches.run import RunState
 
 AHEAD = 10.0
 """Seconds by which paced watchers may run ahead in an episode, to see short ones whole."""

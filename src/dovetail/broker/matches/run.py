@@ -7,15 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 from mypy_extensions import mypyc_attr
 
-from dovetail.broker.matches.instances import Instance
-from dovetail.broker.matches.match import Match, Play, SeatAssignment
-from dovetail.broker.matches.stack import Stack
+from dovetail.broker.matches.instances import Instance, SeatAssignment
 from dovetail.broker.peers.limits import QUOTED, quoted
 from dovetail.broker.peers.peers import Peer
 from dovetail.protocol import messages as m
@@ -24,6 +22,10 @@ from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.seats import seated
 from dovetail.protocol.seeds import SeatSeeds, derive, derived
 from dovetail.protocol.states import RUN, Machine, RunPhase
+
+if TYPE_CHECKING:
+    from dovetail.broker.matches.match import Match, Play
+    from dovetail.broker.matches.stack import Stack
 
 INDICES = 1 << 63
 """The number of episode indices; every client reads integers below it."""
