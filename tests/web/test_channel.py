@@ -200,3 +200,34 @@ def test_what_cannot_be_shown_does_not_end_a_channel(monkeypatch: pytest.MonkeyP
         channels.leave("game:7")
 
     loops.run(watch())
+
+
+def test_a_browser_that_keeps_asking_is_rendered_no_more_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rendered: list[str] = []
+    render = channel.Channel._render
+
+    def counted(self: channel.Channel, known: dict[int, int]) -> dict[str, Any]:
+        rendered.append(self._what)
+        return render(self, known)
+
+    monkeypatch.setattr(channel.Channel, "_render", counted)
+
+    async def ask() -> None:
+        playing, socket = hub(0), Socket()
+        asking = Browser(playing, Channels(playing), cast(Any, socket))
+        task = asyncio.create_task(asking.serve())
+        for number in range(200):
+            socket.say(about=f"game:{number}")
+            socket.say(got=True)
+            await asyncio.sleep(0.0005)
+        socket.say(about="game:7")
+        while (await socket.next())["position"] is None:
+            socket.say(got=True)
+        task.cancel()
+        asking.close()
+
+    loops.run(ask())
+    assert rendered[-1] == "7"
+    assert len(rendered) < 40

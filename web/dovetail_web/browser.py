@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail_web.chairs import Chair
-from dovetail_web.channel import BEAT, Channels, Message, link, shown
+from dovetail_web.channel import BEAT, GAME_PAUSE, Channels, Message, link, shown
 from dovetail_web.hub import Hub
 from dovetail_web.people import MOST_TABLES, People
 from dovetail_web.tables import Table
@@ -50,8 +50,10 @@ class Browser:
         """True if it can unpack compressed messages."""
         self._ladder, self._led = "", b""
         """The ladder shown, and its leaders as last sent."""
-        self._heard = self._sent = time.monotonic()
-        """The times of the latest messages from it and to it."""
+        self._heard = time.monotonic()
+        """The time of the latest message from it."""
+        self._sent = self._heard - GAME_PAUSE
+        """The time of the latest message to it; the first may be sent at once."""
         self._task: asyncio.Task[None] | None = None
         """The task that sends it updates of what it looks at."""
         self._news = asyncio.Event()
@@ -143,6 +145,7 @@ class Browser:
     async def _watch(self) -> None:
         """Send what everybody sees."""
         about, version = self._about, -1
+        await self._paced(GAME_PAUSE)
         channel = self._channels.enter(about)
         try:
             while True:
@@ -153,8 +156,14 @@ class Browser:
         finally:
             self._channels.leave(about)
 
+    async def _paced(self, pause: float) -> None:
+        """Wait for its turn, so that a browser which keeps asking costs no more than one that
+        watches."""
+        await asyncio.sleep(max(0.0, self._sent + pause - time.monotonic()))
+
     async def _play(self) -> None:
         """Send a player what its seat sees."""
+        await self._paced(TABLE_PAUSE)
         came, last, first = time.monotonic(), b"", True
         self._hub.bell.add(self._news)
         self._news.set()

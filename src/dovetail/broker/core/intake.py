@@ -29,6 +29,12 @@ from dovetail.protocol.outside import LEAST, MOST
 from dovetail.protocol.scenes import Scene
 from dovetail.protocol.tensors import DIMENSIONS, DTYPES
 
+log = logging.getLogger("dovetail.broker")
+
+AT_ONCE = 16
+"""Frames taken from an unauthenticated connection between checks that it is still open."""
+LARGE = 1 << 12
+"""Frames above this many bytes are handled one at a time."""
 _AROUND = 1024  # an upper bound for the encoded bytes of a turn or view without its array and lists
 _ARRAY = np.ndarray
 _BITS = 8  # bits of a seat's number; a turn with higher ones is encoded
@@ -223,14 +229,6 @@ def plain(action: m.Action) -> bool:
         and action.thoughts is None
         and not action.refused
     )
-
-
-log = logging.getLogger("dovetail.broker")
-
-AT_ONCE = 16
-"""Frames taken from an unauthenticated connection between checks that it is still open."""
-LARGE = 1 << 12
-"""Frames above this many bytes are handled one at a time."""
 
 
 def halves(frames: list[bytes], several: bool) -> list[list[bytes]]:

@@ -24,6 +24,11 @@ from dovetail.broker.rules.legality import sensible
 from dovetail.protocol import messages as m
 from dovetail.protocol.states import MATCH, Machine, MatchPhase
 
+AHEAD = 10.0
+"""Seconds by which paced watchers may run ahead in an episode, to see short ones whole."""
+JOIN = 1.0
+"""Seconds for which paced watchers wait for a new episode before they join one in progress."""
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Seat(SeatAccount):
@@ -56,12 +61,6 @@ class Seat(SeatAccount):
             stands_for=self.stands_for,
             since=self.since,
         )
-
-
-AHEAD = 10.0
-"""Seconds by which paced watchers may run ahead in an episode, to see short ones whole."""
-JOIN = 1.0
-"""Seconds for which paced watchers wait for a new episode before they join one in progress."""
 
 
 class Pace(NamedTuple):

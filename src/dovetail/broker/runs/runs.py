@@ -37,6 +37,8 @@ EVENTS: dict[m.DoneReason, Literal["finished", "cancel", "failed"]] = {
     "failed": "failed",
 }
 """The event of a run's state machine, by the reason for its end."""
+PATIENCE = 2.0
+"""Seconds without an episode after which an experiment is told what its run is waiting for."""
 
 
 class Runs(BrokerPart):
@@ -359,10 +361,6 @@ def answered(runs: Runs, peer: Peer | None, answer: m.Message) -> int | None:
     names = ("match", "instance", "episode", "turn", "seat", "answers")
     about = {name: getattr(answer, name) for name in names if hasattr(answer, name)}
     return awaited(runs, peer, str(type(answer).__struct_config__.tag), about)
-
-
-PATIENCE = 2.0
-"""Seconds without an episode after which an experiment is told what its run is waiting for."""
 
 
 def waiting(run: RunState, playing: Callable[[Instance], RunState | None], now: float) -> str:
