@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -28,6 +27,8 @@ from dovetail.broker.durable.write_ahead_log import Live, live, place
 from dovetail.broker.peers.state import BrokerPart
 from dovetail.broker.shell.serve import serve
 from dovetail.broker.shell.server import Server
+from dovetail.peer.agents.agent import Agent
+from dovetail.peer.agents.host import AgentHost
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import EpisodeRecord, NumberRecord, StateRecord, read
@@ -320,9 +321,17 @@ def test_long_work_of_the_broker_is_not_on_the_clocks_but_a_hosts_is(
         now += 6.0
         return []
 
+    class Slow(Agent):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            work()
+
+        def step(self, decision: Any) -> Any:
+            return 0
+
     def ask_host(*_: Any) -> None:
-        host: Any = SimpleNamespace(handle=work, role="agent")
-        server.core.broker.out.messages.append((Local(host), m.Ping(1)))
+        local = Local(AgentHost([Slow]))
+        server.core.broker.out.messages.append((local, m.Create(1, 3, "slow", {}, 1)))
 
     server.core._free["observer"][m.Ping] = work if works == "broker" else ask_host  # type: ignore
     router.coming.append((b"one", [ping]))

@@ -22,12 +22,12 @@ TESTED = (
     "tests/conform/test_kit.py::test_dovetails_own_python_passes",  # others patch what is compiled
 )
 OF_THE_CHECKOUT = "tests/protocol/test_contract.py::test_generated_files_are_up_to_date"
-# Compiled code checks types by itself, and neither it nor a host can be replaced: a field of a
-# wrong type is told in other words there; docs/compiled.md says so.
+# Compiled code checks types by itself and cannot be patched: a field of a wrong type is told in
+# other words there; docs/compiled.md says so.
 OTHERWISE = (
     "not over-as-number and not outcome-text and not goes_through_no_frame "
     "and not by_interrupt and not in_the_middle_of_another_call "
-    "and not cost_nothing_until_it_is_free and not on_the_clocks_but_a_hosts_is"
+    "and not cost_nothing_until_it_is_free"
 )
 EPISODES = 40
 
