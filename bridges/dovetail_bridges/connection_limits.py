@@ -25,7 +25,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import get_remote_addr
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from dovetail.protocol.errors import attempting
+from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.quoting import origin
 
 log = logging.getLogger("dovetail.web")
@@ -348,6 +348,25 @@ def guarded(most: int) -> dict[str, Any]:
     return {"http": http, "ws": socket, "backlog": BACKLOG, "log_level": "warning"}
 
 
+def listening(host: str, port: int) -> socket.socket:
+    """Return a listening socket of IPv4 or, by the address, of IPv6.
+
+    Args:
+        host: the host to listen at.
+        port: the port; 0 picks a free one.
+
+    Raises:
+        DovetailError: the port cannot be bound.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise DovetailError(
+            f"cannot listen on {host}, port {port}: {error.strerror}; choose another --port"
+        ) from None
+
+
 def serve(
     app: ASGIApp, host: str, port: int, ready: Callable[[str], None], **settings: Any
 ) -> None:
@@ -359,11 +378,9 @@ def serve(
         ready: called with the URL.
 
     Raises:
-        DovetailError: the address is not free.
+        DovetailError: the port cannot be bound.
     """
-    with attempting(f"listen at {host}:{port}"):
-        listener = socket.create_server((host, port))
-    with listener:
+    with listening(host, port) as listener:
         ready(origin(host, listener.getsockname()[1]))
         uvicorn.Server(uvicorn.Config(app, **settings, **guarded(room()))).run(sockets=[listener])
 

@@ -11,7 +11,6 @@ import uvicorn
 
 from dovetail.peer.link import START
 from dovetail.peer.quoting import command
-from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.connection_limits import guarded, room
 from dovetail_experiments.quoting import origin
 from dovetail_web.app import application
@@ -21,26 +20,6 @@ from dovetail_web.showcase import Showcase
 
 LONGEST = 1 << 16
 """Maximum bytes of a browser's message."""
-
-
-def listening(host: str = "127.0.0.1", port: int = 8757) -> socket.socket:
-    """Return a listening socket for the page.
-
-    Args:
-        host: the host to listen at.
-        port: the port; 0 picks a free one.
-
-    Raises:
-        DovetailError: the port cannot be bound.
-    """
-    try:
-        return socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
-        )
-    except OSError as error:
-        raise DovetailError(
-            f"cannot listen on {host}, port {port}: {error.strerror}; choose another --port"
-        ) from None
 
 
 def serve(

@@ -55,6 +55,7 @@ class Server(ThreadingHTTPServer):
         self.turn = threading.Lock()
         self.lines = Lines(log)
         self._room = threading.BoundedSemaphore(AT_ONCE)
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with attempting(f"listen at {host}:{port}"):
             super().__init__((host, port), _Handler)
 

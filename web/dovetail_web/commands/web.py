@@ -92,7 +92,8 @@ def web(
         _readable(store)
     if journal is not None and not games:  # the broker of --games makes it
         _journal(journal)
-    from dovetail_web.serve import listening, serve
+    from dovetail_bridges.connection_limits import listening
+    from dovetail_web.serve import serve
 
     log_to_stderr()
     password = _password(password_file)
