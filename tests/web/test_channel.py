@@ -120,6 +120,28 @@ def test_a_wall_sends_changes_and_all_of_it_to_who_missed_one() -> None:
     loops.run(watch())
 
 
+@pytest.mark.parametrize("about", ["wall:four", "game:7"])
+def test_browsers_that_are_behind_get_one_message(about: str) -> None:
+    async def watch() -> None:
+        playing = hub(0)
+        channels = Channels(playing)
+        watched = channels.enter(about)
+        first, _ = await watched.next(-1)
+        second = first
+        for turn in range(1, 3):
+            hear(playing, turn)
+            second, _ = await watched.next(second)
+        behind = [await watched.next(first) for _ in range(100)]
+        assert {version for version, _ in behind} == {second}
+        assert len({id(message) for _, message in behind}) == 1
+        shown = json.loads(behind[0][1].text)
+        position = shown["now"]["games"][0]["position"] if "now" in shown else shown["position"]
+        assert position["turn"] == 2
+        channels.leave(about)
+
+    loops.run(watch())
+
+
 @pytest.mark.parametrize(
     ("size", "unpacks", "form"), [(PACKED, True, bytes), (PACKED, False, str), (10, True, str)]
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import uvicorn
 
+from dovetail.peer.gc_tuning import patient
 from dovetail.peer.link import START
 from dovetail.peer.quoting import command
 from dovetail_bridges.connection_limits import guarded, room
@@ -77,7 +78,9 @@ def serve(
         ready(f"{origin(host, listener.getsockname()[1])}/")
     shown = Showcase(address, token, lambda: hub.watched) if showcase else None
     try:
-        asyncio.run(server.serve([listener]))
+        # On uvloop where there is one, which takes two thirds of asyncio's time for a message.
+        with patient(), asyncio.Runner(loop_factory=settings.get_loop_factory()) as runner:
+            runner.run(server.serve([listener]))
     finally:
         if shown is not None:
             shown.close()
