@@ -131,6 +131,8 @@ interface Advice {
   problem?: string;
 }
 interface News {
+  /** Whether the server waits for no answer. */
+  calm?: boolean;
   say?: string;
   now?: Now;
   leaders?: Standing | null;

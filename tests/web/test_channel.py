@@ -142,6 +142,34 @@ def test_browsers_that_are_behind_get_one_message(about: str) -> None:
     loops.run(watch())
 
 
+def test_a_crowd_answers_one_message_of_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answer costs the page as much as the message."""
+    monkeypatch.setattr(channel, "CROWD_PAUSE", 0.01)
+
+    async def watch(browsers: int) -> list[bool]:
+        playing, socket = hub(0), Socket()
+        channels = Channels(playing)
+        watching = Browser(playing, channels, cast(Any, socket))
+        channels.browsers = browsers
+        task = asyncio.create_task(watching.serve())
+        socket.say(about="game:7")
+        asked = ["calm" not in await socket.next()]
+        for turn in range(1, 9):
+            if asked[-1]:
+                socket.say(got=True)
+            hear(playing, turn)
+            news = await socket.next()
+            assert news["position"]["turn"] == turn
+            asked.append("calm" not in news)
+        task.cancel()
+        watching.close()
+        return asked
+
+    monkeypatch.setattr(channel, "CALM", 0.2)
+    assert all(loops.run(watch(2)))
+    assert loops.run(watch(20))[1:] == [False, False, True, False, False, False, True, False]
+
+
 @pytest.mark.parametrize(
     ("size", "unpacks", "form"), [(PACKED, True, bytes), (PACKED, False, str), (10, True, str)]
 )

@@ -151,7 +151,8 @@ class Browser:
             while True:
                 await self._free.wait()
                 version, message = await channel.next(version)
-                self._free.clear()
+                if not message.calm:
+                    self._free.clear()
                 await self._say(message)
         finally:
             self._channels.leave(about)

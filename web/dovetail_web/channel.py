@@ -27,6 +27,8 @@ GAME_PAUSE = 0.1
 CROWD_PAUSE = 0.0015
 """Minimum seconds between two messages of a channel, times the number of browsers: a message to one
 takes about 0.1 ms, and all of them together should take at most a tenth of a core."""
+CALM, ANSWERED = 1.0, 4
+"""Seconds between messages from which browsers answer one of this number only."""
 BEAT = 1.7
 """Seconds after which a channel looks for news that nothing announces, such as a silent broker, and
 after which a browser that was sent nothing is sent a heartbeat; its page waits 2.6 s for one."""
@@ -39,10 +41,16 @@ GONE = (
 
 
 class Message:
-    """A message to a browser, compressed at most once however many it is sent to."""
+    """A message to a browser, compressed at most once however many it is sent to.
 
-    def __init__(self, value: Any) -> None:
-        self.text = encode(value)
+    Args:
+        value: the message, for JSON.
+        calm: true if no browser needs to answer it.
+    """
+
+    def __init__(self, value: dict[str, Any], *, calm: bool = False) -> None:
+        self.calm = calm
+        self.text = encode({**value, "calm": True} if calm else value)
         self._packed: bytes | None = None
 
     def frame(self, *, packed: bool) -> str | bytes:
@@ -69,6 +77,8 @@ class Channel:
         self._kind, _, self._what = about.partition(":")
         self._browsers = browsers
         self._version = 0
+        self._shown = b""
+        """The newest message, in JSON."""
         self._change: Message | None = None
         """The message that leads from the version before to this one."""
         self._all: Message | None = None
@@ -110,13 +120,16 @@ class Channel:
         """Make a new version whenever something has changed."""
         while True:
             try:
-                change = Message(self._render(self._known))
+                change = self._render(self._known)
+                shown = encode(change)
             except Exception:  # a fault of the page must not end it for everyone
                 log.exception("cannot show %s", self._kind)
             else:
-                if self._change is None or change.text != self._change.text:
-                    self._change, self._all = change, None
+                if shown != self._shown:
                     self._version += 1
+                    calm = self._pause() >= CALM and self._version % ANSWERED > 0
+                    self._shown, self._all = shown, None
+                    self._change = Message(change, calm=calm)
                     moved, self._moved = self._moved, asyncio.Event()
                     moved.set()
             await asyncio.sleep(self._pause())

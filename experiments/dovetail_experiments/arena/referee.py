@@ -158,8 +158,7 @@ class Referee:
         number = self._season.number
         self._plan()
         self._counts = self._store.counts(number)
-        everyone = list(self._store.players())
-        self._ratings = {p: mu for p, (mu, _) in self._store.ratings(number, everyone).items()}
+        self._ratings = {p: mu for p, (mu, _) in self._store.ratings(number).items()}
 
     def _plan(self) -> None:
         planned = self._store.planned(self._season.number)

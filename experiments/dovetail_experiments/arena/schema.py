@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 4
-"""Version 2 added ``seasons.final``, 3 ``units.software``, and 4 presence, games on request,
-submissions and the origin of log lines."""
+VERSION = 5
+"""Version 2 added ``seasons.final``, 3 ``units.software``, 4 presence, games on request,
+submissions and the origin of log lines, and 5 two indices of ``units``."""
 
 metadata = sa.MetaData()
 
@@ -74,6 +74,13 @@ units = sa.Table(
 """Games that count together: all seatings of the same players, on one seed. ``played`` numbers
 finished units in order, ``dropped`` is why a unit will not be played, and ``software`` the version
 of the arena that played it. ``asked`` is who requested an unrated unit."""
+
+sa.Index("ix_units_played", units.c.season, units.c.ladder, units.c.played)
+sa.Index(
+    "ix_units_pending",
+    units.c.season,
+    sqlite_where=units.c.played.is_(None) & units.c.dropped.is_(None),
+)
 
 places = sa.Table(
     "places",

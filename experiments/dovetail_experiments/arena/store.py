@@ -236,6 +236,10 @@ _STEPS = {
         "CREATE INDEX ix_units_asked ON units (asked)",
         'ALTER TABLE log ADD COLUMN "by" VARCHAR',
     ),
+    4: (
+        "CREATE INDEX ix_units_played ON units (season, ladder, played)",
+        "CREATE INDEX ix_units_pending ON units (season) WHERE played IS NULL AND dropped IS NULL",
+    ),
 }
 """SQL that migrates each version to the next."""
 

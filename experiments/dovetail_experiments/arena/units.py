@@ -92,6 +92,10 @@ class GameRequest:
 class ArenaUnits(ArenaTables):
     """Units in an arena's database, with their effects on ratings and faults."""
 
+    _rated: tuple[int, dict[int, Rating]] | None = None
+    """A season and its players' ratings, which only the program that plays it changes: to find
+    one in the tables takes longer the more units its player has played."""
+
     def plan(self, season: int, ladder: str, seed: int, players: Sequence[int]) -> ArenaUnit:
         """Record and return a planned unit; ``seed`` is the arena's."""
         master = self.master(season, seed)
@@ -147,17 +151,20 @@ class ArenaUnits(ArenaTables):
         p, u = s.players.c, s.units.c
         with self._writing() as connection:
             order = 1 + (connection.execute(sa.select(sa.func.max(u.played))).scalar() or 0)
-            before = ratings(connection, season, unit.players)
+            if self._rated is None or self._rated[0] != season:
+                self._rated = season, ratings(connection, season)
+            before = self._rated[1]
             new = {"played": order, "finished": time.time(), "software": str(provenance.here())}
-            found = change(connection, s.units, u.id == unit.id, PENDING, _is(attempt), **new)
-            if found != 1:  # already recorded, or its season is over
+            changed = change(connection, s.units, u.id == unit.id, PENDING, _is(attempt), **new)
+            if changed != 1:  # already recorded, or its season is over
                 return []
             _add_games(connection, unit, played)
             if unit.asked:
                 _add_points(connection, unit, points, [None] * len(points))
                 return []
             ranking = {str(who): -each for who, each in zip(unit.players, points, strict=True)}
-            rated = after({str(who): each for who, each in before.items()}, ranking)
+            known = {str(who): before[who] for who in unit.players if who in before}
+            rated = after(known, ranking)
             _add_points(connection, unit, points, [rated[str(who)] for who in unit.players])
             for place, who in enumerate(unit.players):
                 mine = p.id == who
@@ -172,7 +179,9 @@ class ArenaUnits(ArenaTables):
                     text = f"{most} losses by fault in a row, the last in unit {unit.id}"
                     more = f" ({last.message})" if last.message else ""
                     _pause(connection, mine & (p.faults >= most), f"{text}: {last.reason}{more}")
-        return [rated[str(who)] for who in unit.players]
+        found = [rated[str(who)] for who in unit.players]
+        before.update(zip(unit.players, found, strict=True))
+        return found
 
     def tried(self, player: int, fault: str) -> None:
         """Record a paused agent's trial against a baseline; an empty ``fault`` reinstates it."""
@@ -187,10 +196,10 @@ class ArenaUnits(ArenaTables):
                 text = f"{row.ladder}: played without a fault against a baseline"
                 add_line(connection, "resumed", named(row.entrant, row.program), text)
 
-    def ratings(self, season: int, players: Sequence[int]) -> dict[int, Rating]:
-        """Return the current ratings of those players that have one in a season."""
+    def ratings(self, season: int) -> dict[int, Rating]:
+        """Return the current ratings of all players that have one in a season."""
         with self._reader.begin() as connection:
-            return ratings(connection, season, players)
+            return ratings(connection, season)
 
     def counts(self, season: int) -> dict[int, tuple[int, int]]:
         """Return each player's number of units in a season, and the position of the last."""
@@ -354,13 +363,13 @@ def units(connection: sa.Connection, which: sa.Select[Any]) -> list[FinishedUnit
     return list(found.values())
 
 
-def ratings(connection: sa.Connection, season: int, players: Sequence[int]) -> dict[int, Rating]:
-    """Return the current ratings of those players that have one in a season."""
+def ratings(connection: sa.Connection, season: int) -> dict[int, Rating]:
+    """Return the current ratings of all players that have one in a season."""
     u, p = s.units.c, s.places.c
     last = (
         sa.select(p.player, sa.func.max(u.played).label("last"))
         .join(s.units, p.unit == u.id)
-        .where(u.season == season, u.asked.is_(None), p.player.in_(players))
+        .where(u.season == season, u.asked.is_(None))
         .group_by(p.player)
         .subquery()
     )

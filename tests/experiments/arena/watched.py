@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 from typing import cast
 
@@ -59,7 +60,7 @@ def cost(arena: int, page: int, token: str, seconds: float) -> tuple[float, floa
 
 
 class Browser(asyncio.Protocol):
-    """A browser's connection: it answers each message, and then gets the newest."""
+    """A browser's connection: it answers messages as the page does, and then gets the newest."""
 
     messages = 0
 
@@ -86,8 +87,12 @@ class Browser(asyncio.Protocol):
             size = int.from_bytes(self._got[2:start], "big") if start > 2 else short
             if len(self._got) < start + size:
                 return
+            packed = self._got[0] & 15 == 2
             text, self._got = self._got[start : start + size], self._got[start + size :]
-            self._say(b'{"here":true}' if text == b"{}" else b'{"got":true}')
+            if packed:
+                text = zlib.decompress(text)
+            if b'"calm":true' not in text:
+                self._say(b'{"here":true}' if text == b"{}" else b'{"got":true}')
             Browser.messages += 1
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -49,8 +49,9 @@ export function live(about, heard, lost) {
         own.send('{"here":true}');
         return;
       }
-      heard(JSON.parse(text));
-      own.send('{"got":true}');
+      const news = JSON.parse(text);
+      heard(news);
+      if (!news.calm) own.send('{"got":true}');
     };
     let before = Promise.resolve();
     own.addEventListener("message", ({ data }) => {
