@@ -131,7 +131,7 @@ interface Advice {
   problem?: string;
 }
 interface News {
-  /** Whether the server waits for no answer. */
+  /** True if the server waits for no answer. */
   calm?: boolean;
   say?: string;
   now?: Now;
