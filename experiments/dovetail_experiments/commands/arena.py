@@ -146,6 +146,7 @@ def run(
             finish=0.0,
             also="" if arena.submissions is None else f"ipc://{scratch.path}/{SOCKET}",
             origins=True,
+            returns=True,
             entrant=None if tokens is None else tokens.entrant,
             revoked=None if tokens is None else tokens.revoked,
             access=entrance,

@@ -197,6 +197,21 @@ def test_an_arena_that_is_killed_loses_and_doubles_nothing(programs: Programs, k
     store.close()
 
 
+def test_agents_outlive_a_stop_of_their_arena(programs: Programs) -> None:
+    alice = programs.invited("alice")
+    store = ArenaStore(programs.folder / "arena" / FILE)
+    arena = programs.start("arena", "arena.toml")
+    agent = programs.start("agent", "first.py:First", **alice)
+    until(lambda: _units(store, "alice/first") > 1)
+    arena.send_signal(signal.SIGTERM)
+    assert arena.wait(20) == 0
+    units = _units(store, "alice/first")
+    programs.start("arena", "arena.toml")
+    until(lambda: agent.poll() is not None or _units(store, "alice/first") > units)
+    assert agent.poll() is None
+    store.close()
+
+
 def _units(store: ArenaStore, name: str) -> int:
     """How many units a player has played."""
     numbers = {(p.ladder, p.name): number for number, p in store.players().items()}

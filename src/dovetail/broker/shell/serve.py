@@ -52,6 +52,7 @@ def serve(
     also: str = "",
     origins: bool = False,
     web: Web | None = None,
+    returns: bool = False,
 ) -> None:
     """Serve until ``stop`` is set, or SIGINT or SIGTERM comes; then shut down in order.
 
@@ -82,6 +83,8 @@ def serve(
         also: a third address, like ``bind``.
         origins: whether the catalogue names each peer's machine.
         web: the address for programs in a browser.
+        returns: whether another broker will follow at this address, so that peers are not told and
+            reconnect to it, as after a kill.
 
     Raises:
         DovetailError: an address cannot be bound, the journal cannot be written, or ``access`` has
@@ -154,7 +157,7 @@ def serve(
     finally:
         if not process.here:  # a child that a hosted environment or agent has forked
             pass
-        elif failed:  # what is in progress must not end with a mistake of this program
+        elif failed or returns:  # what is in progress must not end with this program
             server.abandon()
         else:
             server.close()

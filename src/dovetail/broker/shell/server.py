@@ -346,7 +346,7 @@ class Server:
         self._release(self.core.broker.next, discard=not self._held.said)
 
     def abandon(self) -> None:
-        """Close socket and files after a failure, leaving work in progress on disk."""
+        """Close socket and files without a word to peers, leaving work in progress on disk."""
         # A record that the core did not decide would be taken for one that it did.
         self._release(0 if self._live is not None else self.core.broker.next, discard=False)
 
