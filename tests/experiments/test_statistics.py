@@ -392,9 +392,9 @@ def test_a_variance_that_rounding_left_below_zero_is_zero() -> None:
     found = Ratings(
         ("a", "b"), {name: Estimate(0.0, -2.0, 2.0) for name in "ab"}, spread, [["a", "b"]]
     )
-    assert found.around("a") == {name: Estimate(0.0, 0.0, 0.0) for name in "ab"}
+    assert found.around(["a"]) == {name: Estimate(0.0, 0.0, 0.0) for name in "ab"}
     found.covariance[:] = math.nan
-    assert not found.around("a")["b"].known
+    assert not found.around(["a"])["b"].known
 
 
 # -- many seats ------------------------------------------------------------------------------------

@@ -85,7 +85,8 @@ class Ladder(
     window: LimitedPositive | None = None
     """Rate only the latest ``window`` units; meant for agents that learn."""
     pinned: str = ""
-    """Baseline fixed at rating 0; if empty, the mean is fixed instead."""
+    """Baseline fixed at rating 0; if empty, the mean of the baselines is, or of the active agents
+    where no baseline has a rating."""
     width: Annotated[float, Meta(gt=0)] = 1.0
     """Distance between opponents, in standard deviations of all ratings."""
     uniform: Share = 0.1

@@ -26,7 +26,7 @@ class StandingsRow(Struct):
     baseline: bool
     state: str
     elo: Estimate
-    """Elo rating, relative to the mean of the players that met, or to a baseline."""
+    """Elo rating, relative to ``LadderTable.zero``."""
     one_sided: str = ""
     """``least`` or ``most`` if only one end of the interval is meaningful."""
     points: float = 0.0
@@ -52,6 +52,8 @@ class LadderTable(Struct):
     """Rated units; repeats by deterministic players count once."""
     played: int
     """Units played."""
+    zero: str = "the mean"
+    """Words for the rating 0."""
     warning: str = ""
     """Note shown if different software versions played the units."""
 
@@ -86,7 +88,8 @@ def table(
         played: the ladder's units in a season.
         seats: the number of seats in its game.
         seed: the bootstrap's seed, for more than two seats.
-        pinned: the baseline with rating 0, in games of up to two seats; empty for the mean.
+        pinned: the baseline with rating 0, in games of up to two seats; empty for the mean of
+            the baselines, or without any of the active players.
     """
     rows = {
         each.id: StandingsRow(
@@ -98,7 +101,7 @@ def table(
         _count(unit, rows)
     met = [row.player for row in rows.values() if row.units]
     names = [str(each) for each in met]
-    counted = 0
+    counted, zero = 0, pinned or "the mean"
     if seats <= 2 and met:
         meetings = _meetings(played, seats)
         counted = round(sum(sample.n for sample in meetings.values()))
@@ -106,26 +109,48 @@ def table(
         prior = min(PRIOR, PRIOR * len(names) / max(1, len(meetings)))
         by_name = {(str(a), str(b)): each for (a, b), each in meetings.items()}
         found = ratings(names, by_name, prior, sparse=True)
-        zero = next((n for n in names if pinned and rows[int(n)].name == pinned), None)
-        estimates = found.elo if zero is None else found.around(zero)
         for row in (rows[each] for each in met):
             name = str(row.player)
-            row.elo = estimates[name]
             row.one_sided = "least" * (name in found.undefeated) or "most" * (name in found.winless)
             row.component = next(
                 number for number, each in enumerate(found.components) if name in each
             )
+        anchors: set[str] = set()
+        for number in reversed(range(len(found.components))):
+            group = [rows[each] for each in met if rows[each].component == number]
+            zero, chosen = _zero(group, pinned)
+            anchors |= chosen
+        estimates = found.around(anchors)
+        for each in met:
+            rows[each].elo = estimates[str(each)]
     elif met:
         rankings = _rankings(played)
         counted = len(rankings)
-        many = ranked(names, rankings, seed)
+        zero, anchors = _zero([rows[each] for each in met])
+        many = ranked(names, rankings, seed, zero=anchors)
         for each in met:
             rows[each].elo = many[str(each)]
     order = sorted(
         rows.values(), key=lambda row: (not row.units, row.component, -_number(row.elo.value))
     )
     warning = provenance.mixed((each.software for each in played), "matches")
-    return LadderTable(order, counted, len(played), warning)
+    return LadderTable(order, counted, len(played), zero, warning)
+
+
+def _zero(group: Sequence[StandingsRow], pinned: str = "") -> tuple[str, set[str]]:
+    """Return words for the rating 0 among players that met, and those whose mean it is.
+
+    A rating of which only one end is known says little, and must not move those of all others.
+    """
+    firm = [row for row in group if not row.one_sided]
+    choices = {
+        pinned: [row for row in group if pinned and row.name == pinned],
+        "the mean of the baselines": [row for row in firm if row.baseline],
+        "the mean of the active agents": [row for row in firm if row.state == "active"],
+        "the mean of all agents": group,
+    }
+    words, chosen = next((words, rows) for words, rows in choices.items() if rows)
+    return words, {str(row.player) for row in chosen}
 
 
 def elo(row: StandingsRow) -> str:

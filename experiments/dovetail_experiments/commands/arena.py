@@ -270,10 +270,10 @@ def standings(
         return
     for each in ladders:
         title = f"{each.name}, season {chosen}"
-        common.show(*_shown(title, found[each.name], each.pinned or "the mean"))
+        common.show(*_shown(title, found[each.name]))
 
 
-def _shown(title: str, table: LadderTable, zero: str) -> list[Any]:
+def _shown(title: str, table: LadderTable) -> list[Any]:
     from rich.markup import escape
     from rich.table import Table as Shown
 
@@ -291,7 +291,7 @@ def _shown(title: str, table: LadderTable, zero: str) -> list[Any]:
         )
         shown.add_row(*(escape(str(each)) for each in cells))
     repeats = table.played - table.units
-    caption = f"{table.units} matches count; Elo around {zero} with 95 % intervals"
+    caption = f"{table.units} matches count; Elo around {table.zero} with 95 % intervals"
     if repeats:
         caption += f"; left out, since they repeat games of others: {repeats}"
     if table.warning:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,11 +29,16 @@ class _Model:
     """
 
     def __init__(
-        self, players: Sequence[str], units: Sequence[Sequence[Ranking]], ghost: float
+        self,
+        players: Sequence[str],
+        units: Sequence[Sequence[Ranking]],
+        ghost: float,
+        zero: Collection[str],
     ) -> None:
         self.players = players
         self.ghost = ghost
         index = {name: number for number, name in enumerate(players)}
+        self.zero = [index[each] for each in zero or players]
         lines: dict[int, list[tuple[tuple[int, ...], int, float]]] = {}
         for unit, games in enumerate(units):
             for ranking in games:
@@ -80,7 +85,7 @@ class _Model:
         found = minimize(
             objective, self.start, jac=True, method="BFGS", options={"gtol": tolerance}
         )
-        theta = found.x - found.x.mean()
+        theta = found.x - found.x[self.zero].mean()
         if counts is None:
             self.start = found.x
         return {name: SCALE * float(each) for name, each in zip(self.players, theta, strict=True)}
@@ -119,15 +124,18 @@ def ranked(
     seed: int,
     ghost: float = 1.0,
     repetitions: int = REPETITIONS,
+    zero: Collection[str] = (),
 ) -> dict[str, Estimate]:
     """Return ratings with 95 % intervals; a unit is an opening with all rotations of its players.
+
+    The players in ``zero``, all by default, have mean 0.
 
     The interval is Student's t times the standard deviation over resampled units. ``ghost`` is the
     number of drawn games of each player against one rated 0, which keep ratings finite.
     """
     rng = np.random.default_rng(seed)
 
-    model = _Model(players, units, ghost)
+    model = _Model(players, units, ghost, zero)
     middle = model.ratings()
     n = len(units)
     if n < 2 or all(_alike(games, units[0]) for games in units[1:]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,16 +45,24 @@ class Ratings:
             return math.nan
         return normal((self.elo[one].value - self.elo[other].value) / math.sqrt(variance))
 
-    def around(self, name: str) -> dict[str, Estimate]:
-        """Return the ratings shifted so that one player has 0; other components are unchanged."""
+    def around(self, names: Collection[str]) -> dict[str, Estimate]:
+        """Return the ratings shifted so that, in each component, the players named have mean 0.
+
+        A component without any of them is unchanged.
+        """
         found = dict(self.elo)
-        pinned = self.players.index(name)
         v = self.covariance
-        for each in next(group for group in self.components if name in group):
-            i = self.players.index(each)
-            middle = self.elo[each].value - self.elo[name].value
-            half = Z * _root(v[i, i] + v[pinned, pinned] - 2 * v[i, pinned])
-            found[each] = Estimate(middle, middle - half, middle + half)
+        for group in self.components:
+            zero = [self.players.index(each) for each in group if each in names]
+            if not zero:
+                continue
+            shift = sum(self.elo[self.players[i]].value for i in zero) / len(zero)
+            own = v[np.ix_(zero, zero)].mean()
+            for each in group:
+                i = self.players.index(each)
+                middle = self.elo[each].value - shift
+                half = Z * _root(v[i, i] + own - 2 * v[i, zero].mean())
+                found[each] = Estimate(middle, middle - half, middle + half)
         return found
 
 

@@ -248,6 +248,39 @@ def test_a_table_of_the_latest_units_around_a_baseline(store: ArenaStore) -> Non
     assert end < whole  # without its early wins
 
 
+@pytest.mark.parametrize("seats", [2, 3])
+@pytest.mark.parametrize("entrant", ["", "bob"])
+def test_a_broken_newcomer_moves_no_one(store: ArenaStore, entrant: str, seats: int) -> None:
+    players = [store.enter("four", entrant, name) for name in ("a", "b", "c")]
+
+    def play(*chosen: int, number: int, winner: int) -> None:
+        unit = store.plan(1, "four", 1, list(chosen))
+        scores = [float(place == winner) for place in range(seats)]
+        given = list(range(seats)), scores, scores, [3] * seats, [0.1] * seats
+        games = [ArenaGame(n, *given, reason="terminated", digest=f"{number}") for n in (0, 1)]
+        store.finish(1, unit, games, 3)
+
+    def shown() -> dict[str, float]:
+        ladder = Ladder(name="four", game="connect_four", seats=seats)
+        found = standings(store, ladder, 1, 0)
+        assert found.zero == f"the mean of the {'active agents' if entrant else 'baselines'}"
+        return {row.name: row.elo.value for row in found.rows}
+
+    for number in range(36):
+        chosen = players if seats == 3 else [players[number % 3], players[(number + 1) % 3]]
+        play(*chosen, number=number, winner=0 if number % 4 else 1)
+    before = shown()
+    newcomer = store.enter("four", "alice", "broken")
+    for number in range(100, 108):
+        chosen = [*players[: seats - 1], newcomer]
+        play(*chosen, number=number, winner=number % (seats - 1))
+    store.mark("alice/broken", "paused", "")
+    after = shown()
+    assert after["alice/broken"] < -70
+    for name, value in before.items():
+        assert after[name] == pytest.approx(value, abs=25)
+
+
 def test_an_earlier_version_is_brought_up_to_date(tmp_path: Path) -> None:
     with ArenaStore(tmp_path / FILE, create=True) as store:
         store.season("two")
