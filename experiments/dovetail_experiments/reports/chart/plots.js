@@ -9,6 +9,10 @@
   const LETTER = 12;
   /** Pixels beside the last number of an axis, half of which stands right of its line. */
   const MARGIN = 24;
+  /** Pixels from one number of a logarithmic axis to the next, at least. */
+  const APART = 52;
+  /** Pixels across the mark of a point that the pointer is at. */
+  const MARK = 11;
 
   const element = (name, kind, ...inner) => {
     const made = document.createElement(name);
@@ -46,6 +50,19 @@
       total = total * weight + (1 - weight);
       return sum / total;
     });
+  }
+
+  /** Leave out the numbers of a logarithmic axis without room; 10, 100, ... go first, then 5, 2, ... */
+  function roomy(plot, splits) {
+    const kept = [];
+    for (const first of [1, 5, 2, 3, 7, 4, 6, 8, 9])
+      for (const split of splits) {
+        const at = plot.valToPos(split, "x");
+        if (split && split.toExponential(0)[0] === String(first))
+          if (kept.every((each) => Math.abs(plot.valToPos(each, "x") - at) >= APART))
+            kept.push(split);
+      }
+    return splits.map((split) => (kept.includes(split) ? split : null));
   }
 
   class Plot {
@@ -98,7 +115,6 @@
       if (JSON.stringify(chart) === JSON.stringify(this.chart)) return;
       this.chart = chart;
       this.title.textContent = chart.title;
-      this.note.textContent = chart.note;
       for (const each of this.tools) each.hidden = chart.tools === false;
       this.bar.hidden = chart.tools === false && chart.lines.length < 2;
       this.legend();
@@ -149,6 +165,10 @@
       const lines = chart.lines
         .map((line, at) => ({ ...line, ...style(at) }))
         .filter((line) => !this.hidden.has(line.name));
+      const zero = lines.some(({ x, runs }) => [x, ...runs.map(([xs]) => xs)].flat().includes(0));
+      const without =
+        this.log && zero ? "A logarithmic axis has no 0, so the points there are left out." : "";
+      this.note.textContent = [chart.note, without].filter(Boolean).join(" ");
       const tables = [];
       const series = [{}];
       const bands = [];
@@ -224,9 +244,26 @@
           height: HEIGHT,
           padding: [12, Math.max(room, MARGIN), 0, 0],
           scales: { x: { time: false, distr: this.log ? 3 : 1 } },
-          axes: [labelled(chart.across), { ...labelled(chart.measure), size: 62 }],
+          axes: [
+            { ...labelled(chart.across), ...(this.log && { filter: roomy }) },
+            { ...labelled(chart.measure), size: 62 },
+          ],
           legend: { show: false },
-          cursor: { y: false, drag: { setScale: true, x: true, y: false } },
+          cursor: {
+            y: false,
+            drag: { setScale: true, x: true, y: false },
+            // At the point that the tooltip tells; where the pointer is while it drags.
+            move: (plot, left, top) => {
+              if (left < 0 || plot.cursor.event?.buttons) return [left, top];
+              const x = plot.data[0][plot.posToIdx(left)];
+              return [x === undefined ? left : plot.valToPos(x, "x"), top];
+            },
+            points: {
+              size: (_, at) => (ends.some((each) => each.at === at) ? MARK : 0),
+              width: 2,
+              fill: colour(this.figure, "surface"),
+            },
+          },
           series,
           bands,
           hooks: {
