@@ -80,6 +80,7 @@ def test_the_page_says_what_was_played(played: ExecutionResult) -> None:
     assert text.count("<svg") >= page_module.FRAMES
     assert text.count('<figure class="plot">') == 4
     assert "uPlot" in text
+    assert "<details><summary>All its settings, as JSON</summary><pre>{" in text
     last = played.played[-1]
     assert f"{last.endings.games}" in page.text
     ids = re.findall(r'\bid="([^"]+)"', text)

@@ -15,19 +15,23 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+from tests.experiments.blank import blank
 
 from dovetail.peer.address import ADDRESS
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import Records
 from dovetail_experiments.records.store import Store
+from dovetail_experiments.reports import plot
 from dovetail_experiments.reports.numbers import numbers
 from dovetail_experiments.reports.reporting import file_of, replayed
+from dovetail_experiments.stages.runner import RunnerOptions
+from dovetail_experiments.stages.trials import execute
 from dovetail_web.app import application
 from dovetail_web.commands.web import web
 from dovetail_web.hub import Hub
 from dovetail_web.result_pages import lasted
 
-from .conftest import PATIENCE
+from .conftest import EXPERIMENT, PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -102,10 +106,29 @@ def test_the_tables_have_the_figures_of_the_report(browser: TestClient, results:
         assert browser.get(link).status_code == 200, link
     charts = shown(text)
     assert {each["title"] for each in charts} == {"Learning curves", "Ratings"}
+    assert "<h2>Learning curves</h2>" not in text, "the chart has this title"
+    assert "<dd>Connect Four</dd>" in text
+    assert text.count("Decisions that are asked for together each count the whole") == 2
     for chart in charts:
         for line in chart["lines"]:
             assert len(line["x"]) == len(line["y"]) > 1
     assert "</b>" not in "".join(DATA.findall(text))
+
+
+def test_what_agents_measured_is_shown_as_in_the_report(tmp_path: Path) -> None:
+    path = tmp_path / "measured.toml"
+    path.write_text(EXPERIMENT.replace('"random"', '"td"', 1).replace("[5, 6]", "[5]"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plot, "save", blank)
+        execute(path, out=tmp_path, options=RunnerOptions(in_process=True))
+    folder = tmp_path / "small"
+    with TestClient(application(Hub("tcp://127.0.0.1:9"), stores=[str(folder)])) as client:
+        text = client.get("http://127.0.0.1/results/0/1").text
+        rows = table(client, "http://127.0.0.1/results/0/1/measures/measures.csv")
+    (chart,) = (each for each in shown(text) if each["title"] == "td_error")
+    report = shown((folder / "report.html").read_text())
+    assert chart in report
+    assert rows[0]["measure"] == chart["lines"][0]["name"] == "td_error of one"
 
 
 def test_two_executions_stand_side_by_side(browser: TestClient) -> None:
@@ -196,6 +219,27 @@ def test_a_chart_answers_the_pointer_and_its_legend(chromium: Any, results: Path
         assert "exponential average, 0.60" in plot.inner_text()
         plot.locator("button:has-text('Logarithmic axis')").click()
         assert plot.locator("canvas").count() == 1
+        curves = page.locator("figure.plot:has-text('Learning curves')").first
+        over = curves.locator(".u-over")
+        width = over.bounding_box()["width"]
+        over.hover(position={"x": width * 0.4, "y": 50})  # nearer to 10 of 20 than to 0
+        assert "learning episodes: 10" in curves.locator(".tip").inner_text()
+        middle = over.bounding_box()["x"] + width / 2
+        marks = curves.locator(".u-cursor-x, .u-cursor-pt")
+        boxes = [each.bounding_box() for each in marks.all() if each.is_visible()]
+        assert len(boxes) > 1, "the line and a mark for each curve"
+        for box in boxes:
+            assert abs(box["x"] + box["width"] / 2 - middle) <= 2
+        assert "left out" not in curves.inner_text()
+        drawn = "(() => { const kept = []; const c = CanvasRenderingContext2D.prototype; "
+        page.evaluate(
+            drawn + "const before = c.fillText; c.fillText = function (text, ...rest) "
+            "{ kept.push(text); return before.call(this, text, ...rest); }; window.kept = kept; })()"
+        )
+        curves.locator("button:has-text('Logarithmic axis')").click()
+        page.wait_for_function("window.kept.length > 0")
+        assert {"10", "20"} < {each for each in page.evaluate("window.kept") if each.isdigit()}
+        assert "has no 0, so the points there are left out" in curves.inner_text()
         assert wrong == []
     finally:
         context.close()

@@ -28,9 +28,9 @@ from dovetail_experiments.reports import (
 )
 from dovetail_experiments.reports.charts import Chart
 from dovetail_experiments.reports.page import ratings
-from dovetail_experiments.reports.sheets import Sheet, conduct, endings, sheet
+from dovetail_experiments.reports.sheets import Sheet, conduct, endings, sheet, stages
 from dovetail_experiments.reports.standings import standings
-from dovetail_experiments.reports.table import standings_table, summary
+from dovetail_experiments.reports.table import standings_table
 from dovetail_experiments.stages.schedule import StageResult
 from dovetail_web import headlines
 from dovetail_web.files import csv_of
@@ -365,12 +365,17 @@ def _sections(file: ExperimentFile, played: Sequence[StageResult]) -> Iterator[S
         ]
         drawn = [charts.learning(measure, points)]
         yield Section("curves", "Learning curves", None, drawn, {"curves": rows})
-    lines = [(each.stage, tally) for each in played for tally in each.tallies]
+    drawn = charts.measured(played)
+    if drawn:
+        means = [
+            {"measure": line.name, "episodes": x, "mean": y}
+            for each in drawn
+            for line in each.lines
+            for x, y in zip(line.x, line.y, strict=True)
+        ]
+        yield Section("measures", "What agents measured", None, drawn, {"measures": means})
     yield Section(
-        "stages",
-        "All stages",
-        sheet(summary("", lines, full=True)),
-        tables={"stages": _spread(found["stages"])},
+        "stages", "All stages", stages(played), tables={"stages": _spread(found["stages"])}
     )
     times, ends = numbers.conduct(played), numbers.endings(played)
     for key, title, each, rows in (

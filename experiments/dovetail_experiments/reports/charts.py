@@ -17,6 +17,8 @@ from dovetail_experiments.reports import aggregate
 from dovetail_experiments.reports.over_seeds import Series, curve
 from dovetail_experiments.reports.over_tasks import TaskRow, curves
 from dovetail_experiments.reports.plot import CurvePoint
+from dovetail_experiments.stages.schedule import StageResult
+from dovetail_experiments.statistics.thinned import Thinned
 
 FOLDER = Path(__file__).parent / "chart"
 """Folder of the files, whose names are stable."""
@@ -121,6 +123,22 @@ def plain(
     """Return a chart of lines without intervals, given by label."""
     drawn = [ChartLine(name, *_points(found)) for name, found in lines.items()]
     return Chart(title, across, measure, "", drawn)
+
+
+def measured(played: Sequence[StageResult]) -> list[Chart]:
+    """Return a chart for each measure of the agents, over the learning episodes of all phases."""
+    found: dict[str, Thinned] = {}
+    order = 0
+    for each in played:
+        if each.stage.mode == "learn":
+            for label, points in each.measures.curves.items():
+                found.setdefault(label, Thinned()).extend(points, order)
+            order += each.measures.episodes
+    names: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for label, mean in found.items():
+        names.setdefault(label.partition(" of ")[0], {})[label] = mean.means()
+    across = "learning episodes"
+    return [plain(name, across, f"{name} (mean)", curves) for name, curves in names.items()]
 
 
 def rating(name: str, ratings: Sequence[tuple[float, float]]) -> Chart:

@@ -31,11 +31,10 @@ from dovetail_experiments.reports import (
     report,
 )
 from dovetail_experiments.reports.drawing import svg
-from dovetail_experiments.reports.sheets import Sheet, conduct, endings, sheet
+from dovetail_experiments.reports.sheets import Sheet, conduct, endings, sheet, stages
 from dovetail_experiments.reports.standings import standings
-from dovetail_experiments.reports.table import standings_table, summary
+from dovetail_experiments.reports.table import standings_table
 from dovetail_experiments.stages.schedule import StageResult
-from dovetail_experiments.statistics.thinned import Thinned
 
 SAMPLES = 2
 """Number of games to draw."""
@@ -142,8 +141,10 @@ def page(
     _measures(body, last)
     _games(body, last.journal, drawn)
     _add(body, "h2", "The file")
+    folded = Xml.SubElement(body, "details")
+    _add(folded, "summary", "All its settings, as JSON")
     shown = msgspec.json.format(msgspec.json.encode(file), indent=2).decode()
-    _add(body, "pre", shown)
+    _add(folded, "pre", shown)
     if any(body.iter("figure")):
         for name in charts.SCRIPTS:
             _add(body, "script", (charts.FOLDER / name).read_text(encoding="utf-8"))
@@ -214,8 +215,7 @@ def _results(body: Xml.Element, last: PageSource) -> None:
     if any(len(points) > 1 for points in found.values()):
         _chart(body, charts.learning(measure, found))
     _add(body, "h2", "All stages")
-    rows = [(each.stage, t) for each in played for t in each.tallies]
-    _sheet(body, sheet(summary("", rows, full=True)))
+    _sheet(body, stages(played))
 
 
 def ratings(
@@ -252,21 +252,11 @@ def _conduct(body: Xml.Element, last: PageSource) -> None:
 
 def _measures(body: Xml.Element, last: PageSource) -> None:
     """Add the agents' measures during learning, over the episodes of all phases."""
-    found: dict[str, Thinned] = {}
-    order = 0
-    for each in last.played:
-        if each.stage.mode == "learn":
-            for label, curve in each.measures.curves.items():
-                found.setdefault(label, Thinned()).extend(curve, order)
-            order += each.measures.episodes
-    if not found:
-        return
-    _add(body, "h2", "What agents measured")
-    names: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for label, points in found.items():
-        names.setdefault(label.partition(" of ")[0], {})[label] = points.means()
-    for name, curves in names.items():
-        _chart(body, charts.plain(name, "learning episodes", f"{name} (mean)", curves))
+    drawn = charts.measured(last.played)
+    if drawn:
+        _add(body, "h2", "What agents measured")
+    for each in drawn:
+        _chart(body, each)
 
 
 # -- games ---------------------------------------------------------------------------------------

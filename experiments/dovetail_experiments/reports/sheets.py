@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
 from dovetail.protocol.seats import player
+from dovetail_experiments.reports.table import summary
 from dovetail_experiments.stages.schedule import StageResult
 
 Row = Mapping[str, Any]
@@ -25,6 +26,12 @@ ENDS = {
     "environment-failed": "the program of the game failed",
 }
 """Readable reasons for the end of a game; the others need no change."""
+
+TIMES = (
+    "Times are from a request to its answer. Decisions that are asked for together each count the "
+    "whole of it, so their sum may be longer than the execution."
+)
+"""The note below a table with times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,14 @@ def conduct(found: Sequence[Row]) -> Sheet:
         for row in found
     ]
     heads = ("agent", "seats", "decisions", "thinking s", "ms per decision", "faults")
-    return Sheet(heads, rows)
+    return Sheet(heads, rows, note=TIMES)
+
+
+def stages(played: Sequence[StageResult]) -> Sheet:
+    """Return the results of all stages as a table."""
+    lines = [(each.stage, tally) for each in played for tally in each.tallies]
+    found = sheet(summary("", lines, full=True))
+    return replace(found, note="\n".join(filter(None, (found.note, TIMES))))
 
 
 def endings(found: Sequence[Row], played: Sequence[StageResult]) -> Sheet:
