@@ -306,6 +306,8 @@ def test_the_operator_administers(arena: tuple[TestClient, ArenaStore, dict[str,
     assert do("season", text="spring").status_code == 400
     assert do("explode").status_code == 400
     shown = client.get("/operator").text
+    assert "begin of season <strong>spring</strong>" in shown
+    assert "Connect Four · " in client.get("/arena").text
     for text in ("too &lt;b&gt;slow&lt;/b&gt;", "power failure", "Season spring"):
         assert text in shown
     form = {"csrf": stamp(client, "/operator")}
@@ -403,6 +405,7 @@ def test_an_entrant_takes_its_own_games_away(
         ],
     )
     assert sign_in(client, tokens["alice"]) == 200
+    assert "dovetail replay FILE" in client.get("/arena/mine").text, "how to open what comes"
     copy = tmp_path / "own.journal"
     copy.write_bytes(client.get("/arena/mine/games.journal").content)
     own = [record.result.message for _, record in episodes(copy)]

@@ -29,8 +29,8 @@ def test_people_read_what_an_option_sets_and_few_at_once() -> None:
         fields(options.describe(each.Configuration)) for each in (Amazons, Dominion)
     )
     assert [(each.title, each.note) for each in few(amazons)] == [
-        ("Height of the board in squares", "rows, from 4 to 20"),
-        ("Width of the board in squares", "columns, from 4 to 20"),
+        ("Height of the board in squares", "From 4 to 20."),
+        ("Width of the board in squares", "From 4 to 20."),
     ]
     assert [each.title for each in few(dominion)] == ["Number of players"]
     action = next(each for each in amazons if each.name == "action")

@@ -270,10 +270,10 @@ def test_a_journal_that_is_cut_off_or_is_none(results: Path, tmp_path: Path) -> 
         assert listed.status_code == 200
         assert "/replay/" in listed.text
         unknown = client.get("/replay/999999")
-        assert (unknown.status_code, "has no episode 999999" in unknown.text) == (404, True)
+        assert (unknown.status_code, "There is no replay 999999." in unknown.text) == (404, True)
         missing = client.get("/replay/999999/positions")
         assert missing.status_code == 404
-        assert "cannot be replayed: cut.journal has no episode 999999" in missing.json()["problem"]
+        assert "cannot be replayed: there is no replay 999999" in missing.json()["problem"]
     with TestClient(application(hub, journal=other), "http://127.0.0.1") as client:
         answer = client.get("/replay")
     assert answer.status_code == 500

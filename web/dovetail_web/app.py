@@ -154,6 +154,7 @@ class Page:
         self._templates.filters |= {
             "plot": _plot,
             "markdown": rules.html,
+            "game": rules.title,
             "ended": ended,
             "head": column_heads.head,
         }

@@ -57,7 +57,8 @@ class FormField(Struct, frozen=True):
         """Return what its title does not say."""
         if self.given or not self._told:
             return self.help
-        return f"{self.label}, {_range(self)}" if _range(self) else ""
+        limits = _range(self)
+        return f"{limits.capitalize()}." if limits else ""
 
     @property
     def _told(self) -> bool:

@@ -120,7 +120,7 @@ def found(journal: Path, number: int) -> EpisodeRecord:
     for at, record in episodes(journal):
         if at == number:
             return record
-    raise DovetailError(f"{journal.name} has no episode {number}")
+    raise DovetailError(f"there is no replay {number}")
 
 
 def positions(record: EpisodeRecord) -> Iterator[dict[str, Any]]:

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from markdown_it import MarkdownIt
 from markupsafe import Markup
+
+from dovetail.peer import plugins
 
 READER = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 """The renderer of the terminal's Markdown, too; HTML in the text is shown as it stands."""
 BELOW = 2
 """The level of a page's headings below which those of the rules stand."""
+
+
+@cache
+def title(game: str) -> str:
+    """Return the title of a game, which begins its rules; if it is not installed, its name.
+
+    >>> title("connect_four"), title("tic_tac_toe")
+    ('Connect Four', 'Tic tac toe')
+    """
+    head, _, _ = plugins.rules(game).partition("\n")
+    text = head[2:].partition(":")[0] if head.startswith("# ") else game.replace("_", " ")
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def html(text: str) -> Markup:
