@@ -622,3 +622,10 @@ def test_td_learns_from_afterstates_of_single_games_and_groups_alike() -> None:
             ).wait()  # fmt: skip
             states.append(experiment.save(learner))
     assert states[0] == states[1]
+
+
+def test_the_end_is_told_with_the_points() -> None:
+    environment = Dominion()
+    environment.game.over = True
+    environment.game.supply[PROVINCE] = 0
+    assert environment.scene().reason == "3 points to 3; sold out: Province"

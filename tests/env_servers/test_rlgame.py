@@ -496,3 +496,8 @@ def test_text() -> None:
         "White (W) has 3 pawns, Black (B) 3",
         "Black to move; 100: base-c5, 101: base-c4, 102: base-e3, 103: base-d3",
     ]
+
+
+def test_the_seats_are_told_in_words_how_many_pawns_they_have() -> None:
+    seats = RLGame().scene().seats
+    assert [(each.score, each.note) for each in seats] == [(None, "10 pawns, 10 in the base")] * 2

@@ -56,6 +56,9 @@ def test_an_open_game_tells_that_its_server_is_silent_or_another(page: Any, tmp_
                         "#status:has-text('does not have this game any more: its server was started again')"
                     )
                     assert page.get_attribute("#game", "data-waiting") == "false"
+                    assert page.inner_text("#seats .who >> nth=0").startswith("You")
+                    page.click("#others-to-play")  # another game is a click away
+                    page.wait_for_url("**/#play")
             finally:
                 game.terminate()
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from dovetail import InProcess
 from dovetail_web.opponents import LEVELS, SPECIAL, Player, levels, opponent, state
+from dovetail_web.showcase import GAMES, OPENING, _Shown
 
 from .conftest import Served
 from .playing import begin, play_on
@@ -100,3 +101,37 @@ def test_the_form_names_strengths(page: Any, served: Served) -> None:
     assert "strong" in page.inner_text("#seats li:nth-child(2)")
     assert play_on(page, 1) == 1
     page.wait_for_selector("#log [data-turn='2'][data-seat='1']")
+
+
+class Played:
+    """A broker's client and a run of it, in which each game has ten turns."""
+
+    def __init__(self) -> None:
+        self.to_act: list[int] = [0]
+        self._turn = 0
+
+    def create(self, name: str, **options: object) -> str:
+        return name
+
+    def run(self, game: str, agents: list[str], **options: object) -> Played:
+        return self
+
+    def start(self) -> None:
+        self._turn = 0
+
+    def step(self) -> Played:
+        self._turn += 1
+        self.to_act = [0] if self._turn < 10 else []
+        return self
+
+
+def test_only_the_opening_of_the_first_game_is_played_for_nobody() -> None:
+    shown = _Shown(cast("Any", Played()), *GAMES[0], 0)
+    steps = 0
+    while shown.opening:
+        shown.step()
+        steps += 1
+    assert steps == 1 + OPENING
+    for _ in range(20):
+        shown.step()
+        assert not shown.opening

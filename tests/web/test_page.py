@@ -217,6 +217,14 @@ def test_the_first_minute(page: Any, url: str) -> None:
     """Somebody who has just come sees games, plays one, and reads who won and why."""
     page.goto(url)
     page.wait_for_selector("#feature .board")  # the server plays while somebody looks
+    tall = page.evaluate(
+        """() => [..."89"].map((height) => {
+          document.querySelector("#feature .frame").style.setProperty("--ratio", `${8 / height}`);
+          document.querySelector("#feature svg.board").setAttribute("viewBox", `0 0 8 ${height}`);
+          return document.querySelector("#feature").getBoundingClientRect().height;
+        })"""
+    )
+    assert tall[0] == tall[1], "the wall below jumps from game to game"
     assert page.locator(".tile img").count() == 7
     assert page.locator(".tile:has-text('2048') .seg button").all_inner_texts()[0] == "Play"
     page.click(".tile:has-text('Connect Four') button:text('Easy')")
@@ -365,6 +373,45 @@ def test_a_replay_plays_by_itself_and_its_turns_can_be_clicked(page: Any, url: s
     page.click("#play")
     page.wait_for_selector("#headline:has-text('won'), #headline:has-text('Draw')")
     page.wait_for_selector("#play[aria-pressed='false']")
+    # A click before the turns are there plays them once they are; any step pauses.
+    held: list[Any] = []
+    page.route("**/positions", lambda route: held.append(route))
+    page.reload(wait_until="commit")
+    while not held:
+        page.wait_for_timeout(50)
+    page.click("#play")
+    held[0].continue_()
+    assert page.locator("#play .bars").is_visible()
+    page.wait_for_selector("#log button[data-turn='2'][aria-current]")
+    page.keyboard.press("ArrowLeft")
+    assert page.get_attribute("#play", "aria-pressed") == "false"
+    assert not page.locator("#play .bars").is_visible()
+
+
+def test_the_last_turn_of_a_game_is_in_sight(page: Any, url: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    begin(page, url, "connect_four", "alpha-beta")
+    play_on(page)
+    page.wait_for_selector("#course svg")
+    page.wait_for_timeout(300)
+    row, log = (page.locator(each).bounding_box() for each in ("#log [aria-current]", "#log"))
+    assert row is not None
+    assert log is not None
+    assert log["height"] > 4 * row["height"]
+    assert log["y"] <= row["y"] + 1
+    assert row["y"] + row["height"] <= log["y"] + log["height"] + 1
+
+
+def test_agents_alone_play_at_a_pace_that_one_can_follow(page: Any, served: Served) -> None:
+    served.offers("2048", "ntuple-2048")
+    page.goto(served.url)
+    page.click("form[data-name='2048'] button[value='watch']")
+    page.wait_for_selector("#log [data-turn='1']")
+    page.wait_for_timeout(2000)
+    turn = int(page.inner_text("#turn").split()[-1])
+    assert 2 <= turn <= 10
+    numbers = page.locator("#log li > span").all_inner_texts()
+    assert numbers[-1] == page.locator("#log button").last.get_attribute("data-turn")
 
 
 def test_each_step_of_a_move_is_told(page: Any, url: str) -> None:
@@ -403,7 +450,7 @@ def test_the_chart_and_the_replay_say_what_they_show(page: Any, served: Served) 
     ended = page.inner_text("#headline")
     assert "How good the agents find their positions" in page.inner_text("#thoughts h2")
     shown = page.locator("#course text").all_text_contents()
-    assert {"Turn", "Value of its best choice, as the agent to act sees it"} <= set(shown)
+    assert {"Turn", "Value of the position, as the agent to act sees it"} <= set(shown)
     assert page.inner_text("#legend").split() == ["mcts,", "Red", "alpha-beta,", "Yellow"]
     page.evaluate("document.activeElement?.blur()")
     page.keyboard.press("Home")
@@ -412,7 +459,8 @@ def test_the_chart_and_the_replay_say_what_they_show(page: Any, served: Served) 
     page.wait_for_selector("#headline:text-is('Replay')")
     assert page.inner_text("#facts").startswith(f"{ended}. ")
     assert page.inner_text("#turn").startswith("turn 0 of ")
-    assert "to act" not in page.inner_text("#game")
+    assert "to act" not in page.inner_text("#bar") + page.inner_text("#seats")
+    page.wait_for_selector("#course svg")  # the page has seen the game
 
 
 def test_files_are_small_and_kept_by_browsers(url: str) -> None:

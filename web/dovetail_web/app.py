@@ -277,6 +277,7 @@ class Page:
             request,
             "game",
             title=self._title(game.environment),
+            environment=game.environment,
             rules=self._rules(game.environment),
             goal=self._goal(game.environment),
             about=f"game:{number}",
@@ -463,6 +464,7 @@ class Page:
             request,
             "game",
             title=self._title(table.plan.environment),
+            environment=table.plan.environment,
             rules=self._rules(table.plan.environment),
             goal=self._goal(table.plan.environment),
             about=f"table:{table.key}",
@@ -556,6 +558,7 @@ class Page:
             request,
             "game",
             title=f"Replay {number}: {self._title(record.environment)}",
+            environment=record.environment,
             rules=self._rules(record.environment),
             goal=self._goal(record.environment),
             about=f"replay:{number}",
@@ -568,6 +571,7 @@ class Page:
         def play() -> bytes:
             record = replays.found(journal, number)
             played, problem = self._played(record)
+            self._think(record, played)
             game = replays.about(number, record)
             return encode({"game": game, "positions": played, "problem": problem})
 
@@ -593,6 +597,16 @@ class Page:
                     return self.hub.people.replay(record), ""
             return played, str(error)
         return played, ""
+
+    def _think(self, record: EpisodeRecord, played: list[dict[str, Any]]) -> None:
+        """Add to a replay's positions the thoughts that the page has seen, if it has the game."""
+        game = self.hub.games.get(record.result.episode)
+        if game is None or game.run != record.result.run:
+            return
+        for position in played:
+            seen = msgspec.json.decode(game.position(position["turn"]) or b"{}")
+            if seen and all(seen[each] == position[each] for each in ("turn", "actions")):
+                position["thoughts"] = seen["thoughts"]
 
     async def replayed_picture(self, request: Request) -> Response:
         """Return a turn of a recorded game as SVG or PNG."""

@@ -321,6 +321,7 @@ class Hub:
                 self.people.tidy(client, now)
                 self.changed()
             self._watch(client)
+            self.people.step(client, now)
             self._jobs.work(client)
             client.wait(LOOK)
 
@@ -403,7 +404,9 @@ class Hub:
         now = time.monotonic()
         position = position_of(turn)
         position["at"] = now
-        position["seconds"] = game.thinking(turn, now)
+        seconds = game.thinking(turn, now)
+        # Those of agents alone are mostly spent on the pace.
+        position["seconds"] = seconds if table is None or table.people else []
         thoughts = game.heard_thoughts(turn)
         if not game.secret:
             position["thoughts"] = thoughts

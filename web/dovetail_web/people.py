@@ -181,10 +181,12 @@ class People:
                     table.instances.append(made)
             yield None
             more = {"clock": plan.clock, "answer_timeout": None, "label": "page"}
-            run = plan.run(agents, line, names=plan.names, **more)
+            run = plan.run(agents, line, names=plan.names, stepwise=not table.people, **more)
 
             def named(number: int) -> None:
                 table.run = number
+                if run.stepwise:
+                    client.forget(client.post(m.ExperimentStart(0, number)))
 
             self._hub.started(client, run, named)
         except DovetailError:
@@ -516,6 +518,12 @@ class People:
                 client.forget(client.post(m.Cancel(0, run=table.run)))
             elif self._overdue(table, now):
                 self._waiting.submit(self._hurry, table)
+
+    def step(self, client: Client, now: float) -> None:
+        """Continue games of agents alone, in the hub's thread, at a monotonic time."""
+        for table in list(self.tables.values()):
+            if table.run is not None and table.due(now):
+                client.forget(client.post(m.ExperimentStep(0, table.run)))
 
     def _overdue(self, table: Table, now: float) -> bool:
         """Return whether people have waited for an agent for the planned time."""

@@ -68,7 +68,8 @@ def listed(
     found: list[dict[str, Any]] = []
     games: dict[str, str] = {}
     for number, record in episodes(journal):
-        if record.label in (HINT, SHOWN, TRIED):
+        empty = record.result.reason == "cancelled" and not record.actions
+        if empty or record.label in (HINT, SHOWN, TRIED):
             continue
         name = record.environment[:LONGEST_NAME]
         if name not in games:

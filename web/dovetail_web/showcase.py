@@ -1,4 +1,8 @@
-"""Games between strong agents at a pace that visitors can follow, played while one is looking."""
+"""Games between strong agents at a pace that visitors can follow.
+
+Their openings are played at once, so that the first visitor has something to see, and the rest
+while one is looking.
+"""
 
 from __future__ import annotations
 
@@ -75,15 +79,15 @@ class Showcase:
         pause = HEAD_START * (1 + seed)
         while not self._stop.wait(pause):
             pause = AGAIN
-            if self._watched():
-                with contextlib.suppress(DovetailError):  # a broker that is gone is said elsewhere
-                    self._play(seed)
+            with contextlib.suppress(DovetailError):  # not connected yet, or gone
+                self._play(seed)
 
     def _play(self, seed: int) -> None:
         with Experiment.connect(self._address, token=self._token) as client:
             shown = _Shown(client, *GAMES[seed], seed)
-            while self._watched() and not self._stop.wait(shown.pause):
-                shown.step()
+            while not self._stop.wait(shown.pause):
+                if shown.opening or self._watched():
+                    shown.step()
 
 
 class _Shown:
@@ -97,6 +101,12 @@ class _Shown:
         self._run: Any = None
         self._rest = 0
         self._turns = 0
+        self._games = 0
+
+    @property
+    def opening(self) -> bool:
+        """True until the first game has something to show to the first visitor."""
+        return self._games == 0 or (self._games == 1 and self._turns < OPENING)
 
     @property
     def pause(self) -> float:
@@ -108,15 +118,12 @@ class _Shown:
         if self._rest:
             self._rest -= 1
             return
-        try:
-            if self._run is None:
-                self._begin()
-            elif self._run.step().to_act:
-                self._turns += 1
-            else:
-                self._run, self._rest, self._seed = None, REST, self._seed + 101
-        except DovetailError:  # the game or an agent is not connected yet
-            self._run, self._rest = None, REST
+        if self._run is None:
+            self._begin()
+        elif self._run.step().to_act:
+            self._turns += 1
+        else:
+            self._run, self._rest, self._seed = None, REST, self._seed + 101
 
     def _begin(self) -> None:
         if not self._agents:
@@ -140,4 +147,4 @@ class _Shown:
             label=SHOWN,
         )
         self._run.start()
-        self._turns = 0
+        self._turns, self._games = 0, self._games + 1

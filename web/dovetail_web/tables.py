@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 HINT = "hint"
 """The label of runs for hints."""
+PACE = 0.3
+"""Minimum seconds between two turns of a game of agents alone."""
 SHOWN = "showcase"
 """The label of the games that the page plays for visitors."""
 
@@ -166,6 +168,8 @@ class Table:
     """Guards the next game, which two people can ask for at the same moment."""
     heard_at: float = field(default_factory=time.monotonic)
     """The time of the newest turn."""
+    stepped: int = 0
+    """The number of turns after which a game of agents alone was last continued."""
     hurried: int = -1
     """The latest turn in which a stand-in was asked to decide."""
     _acting: list[list[int]] = field(default_factory=list)
@@ -194,6 +198,14 @@ class Table:
             for acting, joint in zip(self._acting[:turn], self._joint[:turn], strict=True)
         ]
 
+    def due(self, now: float) -> bool:
+        """Return whether to continue a game of agents alone, at a pace that one can follow."""
+        known = len(self._acting)
+        if self.people or self.done or known == self.stepped or now < self.heard_at + PACE:
+            return False
+        self.stepped = known
+        return True
+
     def awaited(self) -> tuple[int, int] | None:
         """Return the turn and seat of the agent that people are waiting for; None if none is."""
         turn = len(self._acting) - 1
@@ -215,6 +227,7 @@ class Table:
         """Clear the history of a game that is restarted."""
         self.mirror = None
         self.run, self.done, self.problem, self.abandoned = None, False, "", False
+        self.stepped = 0
         self.ended, self.hurried, self.heard_at = "", -1, time.monotonic()
         for chair in self.people:
             chair.resigned = False

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import {
   clocks,
   bar,
+  course,
   end,
   initial,
   last,
@@ -256,4 +257,87 @@ test("one's own hand is shown while others act, as soon as it is known", () => {
   assert.equal(shown(state, 0).scene?.caption, "new");
   const unknown = hear(table(), { ...open, mine: { ...mine, own: null } });
   assert.equal(shown(unknown, 5000).scene?.caption, "public");
+});
+
+test("an agent's view is that of its policy, not of a choice that it tried once", () => {
+  /** @param {[number | null, number | null][]} given @returns {[number, Thought]} */
+  const thought = (given) => [
+    0,
+    {
+      text: "",
+      line: [],
+      count: given.length,
+      choices: given.map(([chance, value]) => ({ label: "", chance, value })),
+    },
+  ];
+  const tried = position(1, {
+    thoughts: [
+      thought([
+        [0.75, -1],
+        [0.25, 1],
+      ]),
+    ],
+  });
+  const state = hear(table(), { game: game({ count: 2 }), position: tried });
+  assert.deepEqual(course(state).get(0), [[0, -0.5]]);
+  const searched = position(1, {
+    thoughts: [
+      thought([
+        [null, -1],
+        [null, 0.5],
+      ]),
+    ],
+  });
+  const other = hear(table(), { game: game({ count: 2 }), position: searched });
+  assert.deepEqual(course(other).get(0), [[0, 0.5]]);
+});
+
+test("turns seen in part are numbered as the bar numbers them", () => {
+  let state = hear(table(), { game: game({ count: 1 }), position: position(0) });
+  state = hear(state, { game: game({ count: 2 }), position: position(8) });
+  state = hear(state, { game: game({ count: 3 }), position: position(11) });
+  assert.deepEqual(
+    moves(state).map(({ number }) => number),
+    [8, 11],
+  );
+  const alone = { names: ["Ann"], game: game({ agents: ["Ann"] }) };
+  const only = hear(table(), {
+    ...alone,
+    position: position(44, { actions: [[0, 1]] }),
+  });
+  assert.equal(moves(only)[0].number, 44);
+});
+
+test("places of cards have the names of the seats", () => {
+  const scene = {
+    cards: [{ zone: "deck", name: "", owner: 1 }],
+    zones: [
+      { name: "deck", title: "Player 1's deck", owner: 0 },
+      { name: "deck", title: "Player 2's deck", owner: 1 },
+      { name: "trash", title: "Trash" },
+    ],
+  };
+  const names = ["Person 1", "random (easy)"];
+  const state = hear(table(), { names, position: position(1, { scene }), seat: 0 });
+  assert.deepEqual(
+    shown(state, 0).scene?.zones?.map(({ title }) => title),
+    ["Your deck", "random's deck", "Trash"],
+  );
+});
+
+test("a replay tells how strong its players were", () => {
+  const agents = ["Ann", "mcts (easy)"];
+  const found = { game: game({ agents, outcome: [1, 0] }), positions: [position(0)], problem: "" };
+  const state = update(initial("replay:3", undefined, NaN), { replay: found });
+  assert.deepEqual(
+    seats(state, 0).map(({ note }) => note),
+    ["", "easy"],
+  );
+});
+
+test("who played is still called You when the server has forgotten the game", () => {
+  const names = ["Person 1", "mcts"];
+  let state = hear(table(), { names, position: position(0), seat: 0 });
+  state = hear(state, { names, problem: "The page does not have this game any more." });
+  assert.equal(seats(state, 0)[0].name, "You");
 });

@@ -327,7 +327,9 @@ class Dominion(ArrayGame[Configuration]):
         if game.cut:
             return f"{game.options.max_rounds} rounds have been played"
         gone = [CARDS[kind].name for kind in game.piles if not game.supply[kind]]
-        return f"Sold out: {', '.join(gone)}"
+        best, *others = sorted((player.points() for player in game.players), reverse=True)
+        points = f"{_count(best, 'point')} to {' to '.join(map(str, others))}; " if others else ""
+        return f"{points}sold out: {', '.join(gone)}"
 
 
 def layout(players: int) -> list[str]:

@@ -285,7 +285,9 @@ class RLGame(BoardGame[Configuration, RLGameBoard]):
             *(float(size), float(size), cells, pieces),
             choices=choices,
             seats=[
-                Seated(name, float(board.alive(player)), f"{board.inside(player)} in the base")
+                Seated(
+                    name, note=f"{board.alive(player)} pawns, {board.inside(player)} in the base"
+                )
                 for player, name in enumerate(("White", "Black"))
             ],
             marks=marks,

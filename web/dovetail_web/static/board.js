@@ -412,7 +412,9 @@ class Pointing {
       return rect(box, 0.04, { rx: 0.12, class: "room" });
     }
     const filled = this.scene.pieces?.some(({ cell }) => cell === Number(part.slice(1)));
-    if (filled) return dot([x + w - 0.16, y + 0.16], 0.085, false);
+    // The name of a base stands at its top.
+    const low = kind === "base" ? h - 0.16 : 0.16;
+    if (filled) return dot([x + w - 0.16, y + low], 0.085, false);
     return dot(middle(box), 0.1, kind === "hole");
   }
 

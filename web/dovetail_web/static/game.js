@@ -25,6 +25,7 @@ import {
   why,
 } from "./state.js";
 import {
+  reveal,
   showBar,
   showClocks,
   showControls,
@@ -102,9 +103,9 @@ function show() {
   showControls(state);
   showSeats(state, scene, now());
   showClocks(state, now());
-  showMoves(state, scene, go);
+  showMoves(state, scene, step);
   showThoughts(state, position, scene, {
-    go,
+    go: step,
     point: (choice) => scene && point(stage, scene, choice, stage.clientWidth),
   });
   showNotes(scene);
@@ -123,13 +124,23 @@ function board(position, scene, playing) {
   const thoughts = thinking?.here ? thinking.found.choices : [];
   const width = Math.floor(stage.clientWidth);
   const key = JSON.stringify([scene, playing !== null, hinted, thoughts, scene?.width ? 0 : width]);
+  if (!position && !scene && !before.key) return; // the game's picture stands there
   of("text").textContent = (playing ? playing.text : position?.text) ?? "";
   if (key === before.key) return;
   of("buttons").replaceChildren();
   of("text").hidden = drawable(scene);
   if (scene && drawable(scene)) {
     const hooks = playing
-      ? { play, say, step, ask: buttons, seat: state.own, names: state.names, hinted, width }
+      ? {
+          play,
+          say,
+          step: prompt,
+          ask: buttons,
+          seat: state.own,
+          names: state.names,
+          hinted,
+          width,
+        }
       : { say, why: () => why(state), thoughts, width };
     const frame = draw(scene, hooks);
     frame.querySelector("svg")?.toggleAttribute("data-turned", state.facing.turned);
@@ -144,7 +155,7 @@ function board(position, scene, playing) {
     const all = playing.scene.choices.map((choice, index) => ({ ...choice, index }));
     const bare = drawable(scene) ? all.filter((choice) => !parts(choice).length) : all;
     if (bare.length) buttons(bare);
-    if (!drawable(scene)) step(0, 0);
+    if (!drawable(scene)) prompt(0, 0);
   }
   const trouble = (playing ? playing.problem : position?.problem) || "";
   if (trouble) say(trouble);
@@ -166,7 +177,7 @@ function buttons(choices, ends = false, focus = false) {
 }
 
 /** Say what to point at. @param {number} picked @param {number} most */
-function step(picked, most) {
+function prompt(picked, most) {
   const scene = state.mine?.scene;
   const choices = scene?.choices ?? [];
   const keys = choices.flatMap(({ key }) => (key ? [ARROWS[key] ?? key] : []));
@@ -258,12 +269,19 @@ function playing(on) {
     if (where(state) === last(state)) go(first(state));
     const speed = Number(/** @type {HTMLSelectElement} */ (of("speed")).value);
     playback = setInterval(async () => {
+      if (!state.newest) return; // pressed before the turns are there
       if (where(state) < last(state)) await go(where(state) + 1);
       if (where(state) >= last(state)) playing(false);
     }, 1000 / speed);
   }
   of("play").setAttribute("aria-pressed", String(Boolean(playback)));
   of("play").setAttribute("aria-label", playback ? "Pause" : "Play");
+}
+
+/** Show a turn that was asked for; the replay then stands. @param {number} place */
+function step(place) {
+  playing(false);
+  return go(place);
 }
 
 // -- what people press
@@ -275,11 +293,11 @@ document.addEventListener("pointerdown", ({ target }) => {
   keyed = false;
   if (!(target instanceof Element && target.closest(".menu, dialog"))) menu.open = false;
 });
-slider.addEventListener("input", () => go(Number(slider.value)));
-of("first").addEventListener("click", () => go(-Infinity));
-of("back").addEventListener("click", () => go(where(state) - 1));
-of("forward").addEventListener("click", () => go(where(state) + 1));
-of("last").addEventListener("click", () => go(Infinity));
+slider.addEventListener("input", () => step(Number(slider.value)));
+of("first").addEventListener("click", () => step(-Infinity));
+of("back").addEventListener("click", () => step(where(state) - 1));
+of("forward").addEventListener("click", () => step(where(state) + 1));
+of("last").addEventListener("click", () => step(Infinity));
 of("play").addEventListener("click", () => playing(!playback));
 of("speed").addEventListener("change", () => playback && playing(true));
 document.addEventListener("keydown", (event) => {
@@ -329,7 +347,7 @@ document.addEventListener("keydown", (event) => {
   const to = ways[event.key];
   if (to !== undefined && !event.defaultPrevented) {
     event.preventDefault();
-    go(to);
+    step(to);
   }
 });
 of("typed").addEventListener("submit", (event) => {
@@ -381,6 +399,7 @@ for (const each of document.querySelectorAll("[data-copy]")) {
 }
 
 new ResizeObserver(() => show()).observe(stage);
+new ResizeObserver(reveal).observe(of("log"));
 sounds.then(({ switched }) => switched(button("sound")));
 let hurried = false;
 setInterval(() => {
@@ -417,7 +436,7 @@ if (state.kind === "replay") {
       follows = true;
       send({ do: act });
     });
-  button("review")?.addEventListener("click", () => go(-Infinity));
+  button("review")?.addEventListener("click", () => step(-Infinity));
   confirmed("ask-resign", () => send({ do: "resign" }));
   confirmed("ask-leave", () => send({ do: "leave" }));
   send = taken(

@@ -183,6 +183,8 @@ live(
     });
   },
   (lost) => {
+    for (const badge of document.querySelectorAll(".badge.now"))
+      /** @type {HTMLElement} */ (badge).hidden = lost;
     if (lost) of("problem").dataset.live = "true";
     of("problem").textContent = lost ? LOST : "";
   },

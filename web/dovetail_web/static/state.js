@@ -71,7 +71,7 @@ function heard(state, news, now) {
   Object.assign(next, {
     mine: news.mine,
     waiting: news.waiting,
-    own: news.seat ?? null,
+    own: news.seat ?? (state.chair ? state.own : null),
     advice: news.hint ?? null,
     can: news.can ?? {},
     patience: news.patience ?? null,
@@ -185,13 +185,26 @@ export function shown(state, now) {
   const hand = !state.waiting && live && !state.game?.over ? state.mine?.own : null;
   const theirs = seated?.scene && (state.waiting || (secret && !working)) ? seated.scene : null;
   const scene = hand ?? theirs ?? position?.scene ?? (live && mine ? mine.scene : null);
+  const drawn = scene && entitled(state, scene);
   return {
     position:
       position ??
       (mine ? { turn: mine.turn ?? 0, to_act: state.waiting ? [mine.seat] : [] } : null),
-    scene: scene && state.facing.turned ? turned(scene) : scene,
+    scene: drawn && state.facing.turned ? turned(drawn) : drawn,
     playing: state.waiting ? seated : null,
   };
+}
+
+/** The same scene, with the seats' names in the titles of their cards. @param {State} state @param {Scene} scene @returns {Scene} */
+function entitled(state, scene) {
+  if (!scene.zones?.length || !(state.names.length || state.game)) return scene;
+  const zones = scene.zones.map((zone) => {
+    if (typeof zone.owner !== "number" || !zone.title) return zone;
+    const who = brief(state, zone.owner);
+    const whose = who === YOU ? "Your" : `${who}'s`;
+    return { ...zone, title: zone.title.replace(`Player ${zone.owner + 1}'s`, () => whose) };
+  });
+  return { ...scene, zones };
 }
 
 /** A seat's action as text. @param {Position} position @param {unknown} action */
@@ -394,7 +407,7 @@ export function seats(state, now) {
     const result = state.at === null ? state.game?.result?.seats?.[seat] : undefined;
     const seconds = result?.seconds ?? position?.seconds?.[seat] ?? 0;
     const used = seconds >= 0.1 ? `${seconds.toFixed(1)} s used` : "";
-    const own = state.names[seat]?.match(/ \((.*)\)$/)?.[1] ?? "";
+    const own = name(state, seat).match(/ \((.*)\)$/)?.[1] ?? "";
     const role = told?.name && /^Player( \d+)?$/.test(told.name) ? "" : told?.name;
     return {
       name: brief(state, seat),
@@ -416,7 +429,10 @@ export function moves(state) {
   const columns = Math.max(state.names.length, state.game?.agents?.length ?? 0);
   /** @type {{ number: number, moves: { place: number, turn: number, seat: number, text: string }[] }[]} */
   const rows = [];
-  for (const [place, position] of [...state.turns].sort(([a], [b]) => a - b)) {
+  const known = [...state.turns].sort(([a], [b]) => a - b);
+  // Rows are rounds only if no turn is missing among them.
+  const rounds = columns > 1 && known.every(([, { turn }], n) => turn === n);
+  for (const [place, position] of known) {
     for (const [seat, action] of position.actions ?? []) {
       const row = rows[rows.length - 1];
       const before = row?.moves[row.moves.length - 1];
@@ -425,7 +441,7 @@ export function moves(state) {
       const joins =
         row && before && columns > 1 && (columns > 2 ? seat >= before.seat : seat > before.seat);
       if (joins) row.moves.push(move);
-      else rows.push({ number: rows.length + 1, moves: [move] });
+      else rows.push({ number: rounds ? rows.length + 1 : position.turn, moves: [move] });
     }
   }
   return rows;
@@ -451,15 +467,28 @@ export function thought(state, position) {
   };
 }
 
-/** How good each agent thought its best choice, by seat: turn and value. @param {State} state @returns {Map<number, [number, number][]>} */
+/**
+ * The value of a position to the agent that acts: by its choices' probabilities if it has any, for a
+ * choice that a search has tried once may have the highest value by luck; else the best choice's.
+ * @param {Considered[]} choices
+ */
+function worth(choices) {
+  const known = choices.flatMap(({ value, chance }) =>
+    value === null ? [] : [{ value, chance: chance ?? 0 }],
+  );
+  const whole = known.reduce((sum, { chance }) => sum + chance, 0);
+  if (whole) return known.reduce((sum, { value, chance }) => sum + value * chance, 0) / whole;
+  return known.length ? Math.max(...known.map(({ value }) => value)) : null;
+}
+
+/** How good each agent found its position, by seat: turn and value. @param {State} state @returns {Map<number, [number, number][]>} */
 export function course(state) {
   /** @type {Map<number, [number, number][]>} */
   const lines = new Map();
   for (const { turn, thoughts } of state.turns.values()) {
     for (const [seat, { choices }] of thoughts ?? []) {
-      const known = choices.flatMap(({ value }) => value ?? []);
-      if (known.length)
-        lines.set(seat, [...(lines.get(seat) ?? []), [turn - 1, Math.max(...known)]]);
+      const value = worth(choices);
+      if (value !== null) lines.set(seat, [...(lines.get(seat) ?? []), [turn - 1, value]]);
     }
   }
   for (const points of lines.values()) points.sort(([a], [b]) => a - b);

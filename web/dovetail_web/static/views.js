@@ -130,13 +130,19 @@ export function showMoves(state, scene, go) {
   for (const each of log.querySelectorAll("button")) {
     const here = each.dataset.place === shown;
     if (here === each.hasAttribute("aria-current")) continue;
-    if (here) {
-      each.setAttribute("aria-current", "true");
-      const [row, box] = [each.getBoundingClientRect(), log.getBoundingClientRect()];
-      if (row.top < box.top) log.scrollTop -= box.top - row.top;
-      if (row.bottom > box.bottom) log.scrollTop += row.bottom - box.bottom;
-    } else each.removeAttribute("aria-current");
+    if (here) each.setAttribute("aria-current", "true");
+    else each.removeAttribute("aria-current");
+    if (here) reveal();
   }
+}
+
+/** Scroll the turns to the one that is shown. */
+export function reveal() {
+  const log = of("log");
+  const row = log.querySelector("[aria-current]")?.getBoundingClientRect();
+  const box = log.getBoundingClientRect();
+  if (row && row.top < box.top) log.scrollTop -= box.top - row.top;
+  if (row && row.bottom > box.bottom) log.scrollTop += row.bottom - box.bottom;
 }
 
 /** The agent whose view a line of the chart shows. @param {State} state @param {Scene | null | undefined} scene @param {number} seat */
@@ -168,11 +174,11 @@ export function showThoughts(state, position, scene, on) {
         })),
         {
           width: wide,
-          height: 140,
+          height: 112,
           at: where(state),
           last: last(state),
-          label: `How good each agent found its own best choice, by turn: from ${low} to ${high}`,
-          axes: ["Turn", "Value of its best choice, as the agent to act sees it"],
+          label: `How good each agent found its own position, by turn: from ${low} to ${high}`,
+          axes: ["Turn", "Value of the position, as the agent to act sees it"],
           go: on.go,
         },
       ),
@@ -227,13 +233,14 @@ export function showThoughts(state, position, scene, on) {
 
 /** Show the controls that people have besides moving. @param {State} state */
 export function showControls(state) {
+  of("others-to-play").hidden = !state.problem;
   if (!state.chair) return;
   const { can } = state;
   for (const id of ["undo", "hint", "resign"]) {
     const found = button(id);
     if (!found) continue;
     found.disabled = !can[id];
-    found.hidden = Boolean(can.again);
+    found.hidden = Boolean(can.again || state.problem);
   }
   const undo = button("undo");
   if (undo)
