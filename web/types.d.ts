@@ -169,6 +169,7 @@ interface Now {
     state: string;
     finished: number;
     episodes: number;
+    playing: number;
   }[];
   counters: Record<string, number>;
   rate: number;

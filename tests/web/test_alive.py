@@ -124,7 +124,7 @@ def test_who_has_closed_the_page_is_named(here: People) -> None:
     table.run = 7
     here._hub.catalogue = {"runs": [{"run": 7, "state": "running"}, {"run": 8, "state": "running"}]}
     states = [each["state"] for each in here._hub.now({})["runs"]]
-    assert states == ["running", "running; its players have left"]
+    assert states == ["running", "left by its players"]
     table.done = True
     assert here.away(table) == []
 

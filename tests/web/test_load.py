@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -17,6 +18,7 @@ from dovetail.protocol import messages as m
 from dovetail_web.app import application
 from dovetail_web.games import CLOSE, Game, pace
 from dovetail_web.hub import Hub
+from dovetail_web.showcase import GAMES, _Shown
 
 HOST = "http://testserver"
 
@@ -50,6 +52,31 @@ def test_a_slow_browser_gets_the_newest_position_once_it_is_ready() -> None:
             hear(playing, turn)
         socket.send_text('{"got":true}')
         assert socket.receive_json()["position"]["turn"] == 499
+
+
+def test_a_wall_shows_boards_of_games_that_go_on_or_are_over() -> None:
+    playing = hub()
+    hear(playing, 3, scene={"cells": []})
+    hear(playing, 3)  # sent again without its scene
+    (game,) = playing.now({})["games"]
+    assert json.loads(bytes(game["position"]))["scene"] is not None
+    playing.catalogue = {"runs": []}
+    assert playing.now({})["games"], "a run that has just begun"
+    playing.games[7].heard -= 60
+    assert playing.now({})["games"] == [], "its broker has lost it"
+    playing.games[7].over = True
+    assert len(playing.now({})["games"]) == 1
+
+
+def test_a_showcase_has_boards_from_its_first_turn() -> None:
+    """A stepwise run with texts has its first turn written, and not drawn."""
+    asked: dict[str, Any] = {}
+    client = SimpleNamespace(
+        create=lambda *_, **__: 0,
+        run=lambda *_, **given: asked.update(given) or SimpleNamespace(start=lambda: None),
+    )
+    _Shown(cast("Any", client), *GAMES[0], 0)._begin()
+    assert asked["texts"] is False
 
 
 def test_the_longest_games_lose_their_oldest_positions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from starlette.testclient import TestClient
 from dovetail import DovetailError, Experiment
 from dovetail.protocol.journal import EpisodeRecord, write
 from dovetail.protocol.messages import Episode, SeatResult
-from dovetail_web import app
+from dovetail_web import app, writing
 from dovetail_web.app import application
 from dovetail_web.hub import Hub
 
@@ -299,6 +299,23 @@ def test_what_the_page_was_not_started_with_is_said(results: Path) -> None:
             assert (answer.status_code, text in answer.text) == (404, True), path
     with TestClient(application(hub, stores=[str(results)]), "http://127.0.0.1") as client:
         assert "There is no page at this address." in client.get("/results/nowhere").text
+
+
+def test_agents_are_written_only_where_the_client_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(writing, "PLACES", (tmp_path,))
+    app = application(Hub("tcp://127.0.0.1:9"), peers="ws://127.0.0.1:9")  # never started
+    with TestClient(app, "http://127.0.0.1") as client:
+        assert 'href="/write"' not in client.get("/").text
+        answer = client.get("/write")
+        assert (answer.status_code, "make -C clients/typescript build" in answer.text) == (
+            404,
+            True,
+        )
+        (tmp_path / "browser").mkdir()
+        (tmp_path / "browser" / "index.js").touch()
+        assert 'href="/write" aria-current="page"' in client.get("/write").text
 
 
 def test_numbers_of_many_digits_are_of_no_page(results: Path) -> None:

@@ -118,6 +118,7 @@ def test_pages_of_games_and_results(page: Any, served: Served) -> None:
     page.wait_for_selector("#feature .seat")
     check(page)
     page.goto(f"{url}now")
+    page.click("#programs")
     page.wait_for_selector("#peers td")
     check(page)
     for path in (

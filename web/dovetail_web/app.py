@@ -42,7 +42,7 @@ from dovetail_web.routes import Route
 from dovetail_web.sessions import Sessions
 from dovetail_web.static_files import StaticFiles
 from dovetail_web.tables import RULES, Plan, Sitter, Table
-from dovetail_web.writing import WritePages
+from dovetail_web.writing import WritePages, built
 
 log = logging.getLogger("dovetail.web")
 
@@ -203,9 +203,10 @@ class Page:
     def shown(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
         """Return a page rendered from a template."""
         path = request.url.path
+        tabs = {each: tab for each, tab in self._tabs.items() if each != "/write" or built()}
         here = next((each for each, tab in self._tabs.items() if tab.has(path)), "/")
         text = self._templates.get_template(f"{name}.html").render(
-            csrf=self._sessions.stamp(request), tabs=self._tabs, here=here, **values
+            csrf=self._sessions.stamp(request), tabs=tabs, here=here, **values
         )
         answer = HTMLResponse(text, status)
         self._sessions.mark(request, answer)

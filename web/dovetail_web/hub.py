@@ -161,6 +161,9 @@ class Hub:
         found = self.catalogue
         with self._lock:
             seen = [game for game in reversed(self.games.values()) if game.positions]
+        if found:  # games that a broker has lost are not over, and in no run
+            runs, late = {each["run"] for each in found.get("runs", [])}, time.monotonic() - SILENT
+            seen = [g for g in seen if g.over or g.run in runs or g.heard > late]
         shown = [g for g in seen if environment in ("", g.environment)][:MOST_SHOWN]
         games = []
         for game in shown:
@@ -185,7 +188,7 @@ class Hub:
         """Return a run, with a note about people who have left it."""
         table = self.people.table(run["run"])
         left = table is not None and self.people.left(table)
-        return {**run, "left": left, "state": run["state"] + "; its players have left" * left}
+        return {**run, "left": left, "state": "left by its players" if left else run["state"]}
 
     def whose(self, name: str) -> str:
         """Return the entrant of a connected program, by its name; empty for none."""
@@ -399,8 +402,10 @@ class Hub:
             )
             with self._lock:
                 self.games[turn.episode] = game
-        if table is None and game.positions and turn.scene is None and turn.text is None:
-            return  # sent since we look closer now; it was not drawn
+        if table is None and game.positions and turn.scene is None:
+            again = game.scene is not None and game.turns[-1] == turn.turn
+            if turn.text is None or again:
+                return  # sent since we look closer now, or again; it was not drawn
         now = time.monotonic()
         position = position_of(turn)
         position["at"] = now

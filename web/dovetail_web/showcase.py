@@ -143,6 +143,7 @@ class _Shown:
             mode="evaluate",
             lookahead=True,
             stepwise=True,
+            texts=False,  # else the first turn, and those between two shown, come undrawn
             names=[each.called for each in self._players],
             label=SHOWN,
         )

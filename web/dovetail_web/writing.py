@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount
@@ -19,6 +20,15 @@ PLACES = (HERE / "client", HERE.parents[1] / "clients" / "typescript" / "dist" /
 """Possible folders of the compiled client: in a wheel, and in a checkout."""
 OPPONENTS = ("random", "greedy", "mcts")
 """The agents listed first."""
+LACKING = (
+    "Agents cannot be written here yet: the client for browsers is not built. Run "
+    "make -C clients/typescript build in Dovetail's folder, and reload the page."
+)
+
+
+def built() -> bool:
+    """Return whether there is a client to hand out."""
+    return any((each / "browser" / "index.js").is_file() for each in PLACES)
 
 
 class _Client(StaticFiles):
@@ -55,6 +65,8 @@ class WritePages:
 
     async def write(self, request: Request) -> Response:
         """Return the box for an agent's code."""
+        if not built():
+            raise HTTPException(404, LACKING)
         answer = self._shown(
             request,
             "write",

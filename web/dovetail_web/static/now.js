@@ -17,12 +17,15 @@ live(
     if (!now) return;
     of("problem").textContent = now.problem;
     const { episodes = 0, turns = 0 } = now.counters ?? {};
+    const playing = now.runs.reduce((sum, run) => sum + run.playing, 0);
+    const rate = now.rate < 0.05 ? "" : `, ${now.rate.toFixed(1)} a second now`;
     of("counts").textContent =
       `On offer: ${counted(new Set(now.environments).size, "game")}, ${counted(new Set(now.agents).size, "agent")}. ` +
-      `Played since the broker started: ${counted(episodes, "game")} with ${counted(turns, "turn")}; ${now.rate.toFixed(1)} games per second now.`;
+      `In progress: ${counted(playing, "game")}. ` +
+      `Finished since the broker started: ${counted(episodes, "game")} with ${counted(turns, "turn")}${rate}.`;
     table(
       of("runs"),
-      ["Run", "Game", "Agents", "State", "Finished"],
+      ["Run", "Game", "Players", "State", "Games finished"],
       now.runs.map((run) => [
         run.run,
         titles[run.environment] ?? titled(run.environment.slice(0, 100)),
@@ -31,6 +34,7 @@ live(
         `${run.finished} of ${run.episodes}`,
       ]),
     );
+    of("programs").textContent = `Connected programs (${now.peers.length})`;
     table(
       of("peers"),
       ["Name", "Role", "State", "Software"],

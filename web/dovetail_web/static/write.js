@@ -2,8 +2,7 @@
 import { made, of } from "./dom.js";
 
 const CLIENT = "/client/browser/index.js";
-const LACKING =
-  "Agents cannot connect from here: this page's server lacks the client. Run `make -C clients/typescript build` there and reload the page.";
+const LACKING = "Agents cannot connect from here: the client could not be loaded. Reload the page.";
 /** Milliseconds for a decision. */
 const LIMIT = 5000;
 /** Problems that are listed. */
