@@ -411,6 +411,34 @@ def test_agents_alone_play_at_a_pace_that_one_can_follow(page: Any, served: Serv
     assert numbers[-1] == page.locator("#log button").last.get_attribute("data-turn")
 
 
+def test_what_lies_at_an_edge_is_whole(page: Any, url: str) -> None:
+    begin(page, url, "dominion")
+    board = "getComputedStyle(document.querySelector('#board .board'))"
+    assert page.evaluate(f"{board}.overflow") == "visible"  # half a line of the outer cards
+    page.set_viewport_size({"width": 390, "height": 844})
+    begin(page, url, "rlgame")
+    cut = "each => each.scrollWidth > each.clientWidth + 1"
+    assert not any(each.evaluate(cut) for each in page.locator(".seat small").all())
+    assert page.evaluate("getComputedStyle(document.querySelector('.seat')).boxShadow") != "none"
+    (free,) = page.locator("#board circle.lit").all()
+    assert float(free.get_attribute("cy")) > 7.5  # below the name of the base
+
+
+def test_nothing_is_live_once_the_server_is_lost(page: Any, url: str) -> None:
+    lines: list[Any] = []
+
+    def connected(line: Any) -> None:
+        if not lines:
+            line.connect_to_server()
+        lines.append(line)
+
+    page.route_web_socket("**/live", connected)
+    page.goto(url)
+    page.wait_for_selector("#feature .badge.now")
+    lines[0].close()
+    page.wait_for_selector("#feature .badge.now", state="hidden")
+
+
 def test_each_step_of_a_move_is_told(page: Any, url: str) -> None:
     begin(page, url, "amazons")
     assert page.inner_text("#how p").startswith("Move queens that shoot arrows; the side that")
