@@ -187,8 +187,8 @@ format: $(STAMP) ## format the code and apply safe lint fixes
 bench: $(BENCH_STAMP) ## measure in 15 minutes, or ROWS="1 shards"; wants `make compiled clients` first
 	$(BIN)/python -m bench $(addprefix --rows ,$(ROWS))
 
-pictures: $(STAMP) ## take the pictures of the page again, and measure clicks (needs chromium)
-	$(BIN)/python -m tests.web.pictures
+pictures: $(STAMP) ## take the pictures of the page again, and measure clicks (needs chromium); one part with PICTURE=home
+	$(BIN)/python -m tests.web.pictures $(PICTURE)
 
 chaos: $(STAMP) ## kill, stop and cut real programs, and compare the results with an undisturbed run
 	$(BIN)/python -m tests.chaos

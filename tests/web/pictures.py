@@ -2,7 +2,8 @@
 
 ``make pictures`` starts ``dovetail web --games``, plays some games by clicking in Chromium, and
 writes docs/images/page_*.png; then it runs an arena, and writes docs/images/arena_wall.png; then a
-sweep, and writes docs/images/report.png from its report.
+sweep, and writes docs/images/report.png from its report.  All parts take minutes, which it counts;
+``make pictures PICTURE=arena`` takes one of ``PARTS``.
 """
 
 from __future__ import annotations
@@ -165,8 +166,8 @@ def home(browser: Any, url: str) -> None:
     page.close()
 
 
-def shots(browser: Any, url: str) -> list[float]:
-    """Take pictures of games; return how long each click took to be answered, in ms."""
+def shots(browser: Any, url: str) -> None:
+    """Take pictures of games, and print how long each click took to be answered."""
     took: list[float] = []
     for name, game, opponent, decisions, size, scheme in SHOTS:
         touched = size["width"] < 500
@@ -182,10 +183,13 @@ def shots(browser: Any, url: str) -> list[float]:
         took += play(page, decisions)
         shoot(page, f"page_{name}")
         context.close()
-    return took
+    median, most = statistics.median(took), max(took)
+    print(
+        f"{len(took)} clicks: answered on the board in {median:.0f} ms (median), {most:.0f} at most"
+    )
 
 
-def arena(browser: Any) -> None:
+def arena(browser: Any, _: str) -> None:
     """Take a picture of the wall of an arena."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -203,7 +207,7 @@ def arena(browser: Any) -> None:
             shoot(page, "arena_wall")
 
 
-def report(browser: Any) -> None:
+def report(browser: Any, _: str) -> None:
     """Take a picture of a sweep's report."""
     with tempfile.TemporaryDirectory() as folder:
         line = [sys.executable, "-m", "dovetail", "run", SWEEP, "--in-process", "--jobs", "2"]
@@ -218,28 +222,31 @@ def shrink(path: Path) -> None:
     Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)
 
 
-def main() -> None:
-    """Make the pictures."""
+PARTS = {"report": report, "home": home, "games": shots, "thoughts": thoughts, "arena": arena}
+"""The parts; the report is first, since it names the commit, and a picture changes the checkout."""
+
+
+def main(*parts: str) -> None:
+    """Make the pictures of some parts; of all by default."""
     from playwright.sync_api import sync_playwright
 
     program = shutil.which("chromium")
     if program is None:
         raise SystemExit("chromium is missing; install the package `chromium`")
+    if wrong := set(parts) - set(PARTS):
+        raise SystemExit(f"there is no part {wrong.pop()!r}; give some of {', '.join(PARTS)}")
+    begun = time.time()
     with served() as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        report(browser)  # first, since it names the commit, and a picture would change the checkout
-        home(browser, url)
-        took = shots(browser, url)
-        thoughts(browser, url)
-        arena(browser)
+        for name in parts or PARTS:
+            since = time.monotonic()
+            PARTS[name](browser, url)
+            print(f"{name}: {time.monotonic() - since:.0f} s", flush=True)
         browser.close()
-    for each in (*IMAGES.glob("page_*.png"), IMAGES / "arena_wall.png", IMAGES / "report.png"):
-        shrink(each)
-    median, most = statistics.median(took), max(took)
-    print(
-        f"{len(took)} clicks: answered on the board in {median:.0f} ms (median), {most:.0f} at most"
-    )
+    for each in IMAGES.glob("*.png"):
+        if each.stat().st_mtime >= begun:
+            shrink(each)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
