@@ -157,6 +157,46 @@ def test_axe_finds_nothing_in_the_arena(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+def test_an_arenas_pages_renew_themselves(chromium: Any, course: tuple[str, str, str, int]) -> None:
+    url, _, operator, _ = course
+    context = chromium.new_context(viewport={"width": 1200, "height": 500})
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+
+    def moved(what: str) -> None:
+        before = page.inner_text(what)
+        page.evaluate("what => document.querySelector(what).old = true", what)
+        page.wait_for_function(
+            "([what, before]) => document.querySelector(what).innerText !== before",
+            arg=[what, before],
+        )
+        assert page.evaluate("what => document.querySelector(what).old", what)  # nothing flickers
+
+    try:
+        for path, what in (("arena", "tbody"), ("arena/four", "tbody"), ("arena/four/1", ".facts")):
+            page.goto(url + path)
+            moved(what)
+        page.goto(f"{url}arena")
+        page.fill("input[name=token]", operator)
+        page.click("button:has-text('Sign in')")
+        page.wait_for_selector("#archive")
+        page.locator("[name=find]").press_sequentially("ran")
+        page.evaluate("scrollTo(0, 200)")
+        page.evaluate("document.querySelector('details').open = true")
+        moved(".facts")
+        assert page.input_value(":focus") == "ran"
+        assert page.evaluate("scrollY") == 200
+        assert page.evaluate("document.querySelector('details').open")
+        page.click("button[aria-label='Pause random']:first-of-type")  # its stamp is valid
+        page.wait_for_selector("button[aria-label='Resume random']")
+        page.click("button[aria-label='Resume random']")
+        page.wait_for_selector("button[aria-label='Pause random']")
+    finally:
+        context.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_hall_shows_all_ladders_in_turn(chromium: Any, course: tuple[str, str, str, int]) -> None:
     context = chromium.new_context(viewport={"width": 1920, "height": 1080})
     context.set_default_timeout(PATIENCE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 import time
 import zipfile
@@ -24,6 +25,7 @@ from dovetail_experiments.arena.games import ArenaGame
 from dovetail_experiments.arena.store import FILE, ArenaStore
 from dovetail_experiments.reports.charts import POINTS, rating
 from dovetail_web.app import application
+from dovetail_web.arena_site import RENEWAL
 from dovetail_web.hub import Hub
 
 ARENA = """
@@ -128,6 +130,30 @@ def test_a_paused_agent_leads_to_its_faults(
     assert "This agent is paused: too slow" in client.get(link).text
 
 
+def test_a_page_is_renewed_once_for_all_who_are_not_signed_in(
+    arena: tuple[TestClient, ArenaStore, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, store, tokens = arena
+    renewal = {RENEWAL: "1"}
+    for path in ("/arena", "/arena/four"):
+        first = client.get(path, headers=renewal)
+        assert 'data-part="season"' in first.text
+        assert "set-cookie" not in first.headers
+        assert stamp(client, "/arena") not in first.text
+        given = {**renewal, "if-none-match": first.headers["etag"]}
+        store.season(f"next{path}")
+        assert client.get(path, headers=given).status_code == 304  # as it was for others
+        assert f"next{path}" in client.get(path).text
+        monkeypatch.setattr("dovetail_web.arena_site.time.monotonic", lambda: math.inf)
+        assert f"next{path}" in client.get(path, headers=given).text
+        monkeypatch.undo()
+    assert sign_in(client, tokens["alice"]) == 200
+    mine = client.get("/arena/mine", headers=renewal).text
+    assert stamp(client, "/arena/mine") in mine
+    client.cookies.clear()
+    assert client.get("/arena/mine", headers=renewal, follow_redirects=False).status_code == 303
+
+
 def test_tables_are_saved_as_csv(arena: tuple[TestClient, ArenaStore, dict[str, str]]) -> None:
     client, store, tokens = arena
     number = next(iter(store.players()))
@@ -139,8 +165,9 @@ def test_tables_are_saved_as_csv(arena: tuple[TestClient, ArenaStore, dict[str, 
         return list(csv.DictReader(io.StringIO(answer.text)))
 
     first, second = rows("/arena/four/table.csv")
+    assert float(first["elo"]) == 0.0  # the only baseline
     assert (first["agent"], second["agent"]) == ("random", f"alice/{NAME}")
-    assert float(first["elo_low"]) < float(first["elo"]) < float(first["elo_high"])
+    assert float(second["elo_low"]) < float(second["elo"]) < float(second["elo_high"])
     games = f"/arena/four/{number}/games.csv"
     listed = rows(games)
     assert (len(listed), listed[0]["against"], "message" in listed[0]) == (8, "random", False)
@@ -430,12 +457,13 @@ def test_an_entrant_uploads_an_agent_where_the_arena_allows_it(
         assert upload(on, ("a.py", b"a = 1")).status_code == 403
         assert sign_in(on, tokens["alice"]) == 200
         assert upload(on, ("a.py", b"a = 1")).status_code == 200
+        assert upload(on, ("mine.py", b"a = 1"), name="").status_code == 200
         folder = [("bot/agent.py", b"import net"), ("bot/net.py", b"")]
         assert upload(on, *folder).status_code == 200
         assert "is not a ZIP archive" in upload(on, ("a.zip", b"PK")).text
         assert "you have 1 agents here" in upload(on, ("a.py", b"1"), name="x").text.lower()
-        one, two = store.submissions("alice")
-        assert (one.named, two.named) == ("mine.v1", "mine.v2")
+        one, unnamed, two = store.submissions("alice")
+        assert [each.named for each in (one, unnamed, two)] == ["mine.v1", "mine.v2", "mine.v3"]
         assert zipfile.ZipFile(store.submitted / two.file).namelist() == [n for n, _ in folder]
         assert "printed nothing" in on.get(f"/arena/submitted/{one.id}.log").text
         form = {"csrf": stamp(on, "/arena/mine"), "number": str(one.id)}
@@ -446,14 +474,41 @@ def test_an_entrant_uploads_an_agent_where_the_arena_allows_it(
         form = {"csrf": stamp(on, "/arena/mine"), "number": str(two.id)}
         assert "No such submission" in on.post("/arena/recall", data=form).text
         assert sign_in(on, "of the operator") == 200
-        assert "alice/mine.v2" in on.get("/operator").text
+        assert "alice/mine.v3" in on.get("/operator").text
         form = {"csrf": stamp(on, "/operator"), "number": str(two.id)}
         assert on.post("/arena/recall", data=form).status_code == 200
-        assert store.submissions()[1].state == "withdrawn"
+        assert store.submissions()[2].state == "withdrawn"
     copy = archive.restore(exported(tmp_path), tmp_path / "copy")
     with ArenaStore(copy.parent / "arena" / FILE) as found:
         assert found.submissions() == store.submissions()
         assert (found.submitted / one.file).read_bytes() == b"a = 1"
+
+
+def test_an_upload_has_the_state_of_its_rows_and_the_file_is_read_again(
+    arena: tuple[TestClient, ArenaStore, dict[str, str]], tmp_path: Path
+) -> None:
+    client, store, tokens = arena
+    assert sign_in(client, tokens["alice"]) == 200
+    assert 'name="files"' not in client.get("/arena/mine").text
+    (tmp_path / "arena.toml").write_text(ARENA.replace("[[l", f"{SUBMISSIONS}\n[[l"))
+    assert 'name="files"' in client.get("/arena/mine").text
+    limits = read(tmp_path / "arena.toml").submissions
+    assert limits is not None
+    number = store.submit("alice", "bad", {"bad.py": b""}, limits)
+    store.decided(number, "playing")
+    good, warn = (f'<span class="badge {each}' for each in ('good">playing', 'warn">paused'))
+    assert good in client.get("/arena/mine").text
+    store.enter("four", "alice", "bad.v1")
+    why = "3 losses by fault in a row, the last in unit 6661: crashed (ValueError: oops)"
+    store.mark("alice/bad.v1", "paused", why)
+    for who, path in ((tokens["alice"], "/arena/mine"), ("of the operator", "/operator")):
+        assert sign_in(client, who) == 200
+        text = client.get(path).text
+        assert warn in text
+        assert good not in text
+        assert f"paused: {why}" in text
+    (tmp_path / "arena.toml").write_text("name =")
+    assert client.get("/arena").status_code == 200  # as the file said before
 
 
 def exported(folder: Path) -> Path:

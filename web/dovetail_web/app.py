@@ -201,12 +201,19 @@ class Page:
     # -- pages ----------------------------------------------------------------------------------
 
     def shown(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
-        """Return a page rendered from a template."""
+        """Return a page rendered from a template.
+
+        A page that many are shown (``request.state.shared``) has no stamp.
+        """
+        shared = getattr(request.state, "shared", False)
         path = request.url.path
         tabs = {each: tab for each, tab in self._tabs.items() if each != "/write" or built()}
         here = next((each for each, tab in self._tabs.items() if tab.has(path)), "/")
         text = self._templates.get_template(f"{name}.html").render(
-            csrf=self._sessions.stamp(request), tabs=tabs, here=here, **values
+            csrf="" if shared else self._sessions.stamp(request),
+            tabs=tabs,
+            here=here,
+            **values,
         )
         answer = HTMLResponse(text, status)
         self._sessions.mark(request, answer)

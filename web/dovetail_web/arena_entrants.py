@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import hmac
 import math
+import re
 import secrets
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePath
 from typing import Any
 
 from msgspec.structs import replace
@@ -30,7 +32,7 @@ from dovetail_experiments.arena.store import LadderPlayer
 from dovetail_experiments.arena.submissions import FILES
 from dovetail_experiments.quoting import file_name
 from dovetail_web.arena_figures import games
-from dovetail_web.arena_site import LINES, ArenaSite, capital, date
+from dovetail_web.arena_site import LINES, ArenaSite, capital, date, uploads
 from dovetail_web.rate_limit import Attempts
 from dovetail_web.routes import Route
 
@@ -57,8 +59,8 @@ class EntrantPages:
 
     def routes(self) -> list[Route]:
         return [
-            Route("/arena", self.ladders),
-            Route("/arena/mine", self.mine),
+            Route("/arena", partial(self._site.renewed, render=self.ladders)),
+            Route("/arena/mine", partial(self._site.renewed, render=self.mine)),
             Route("/arena/mine", self.sign, methods=["POST"]),
             Route("/arena/mine/games.journal", self.taken),
             Route("/arena/mine/log.txt", self.log),
@@ -76,7 +78,8 @@ class EntrantPages:
     ) -> Response:
         """Return the page of all ladders and their leaders."""
         # Drawn for each page that is shown: the page of a planted cookie would show a known code.
-        secret, site = secret or secrets.token_hex(16), self._site
+        site, shared = self._site, getattr(request.state, "shared", False)
+        secret = secret or ("" if shared else secrets.token_hex(16))
 
         def read() -> dict[str, Any]:
             season, seasons = site.season(request)
@@ -168,7 +171,7 @@ class EntrantPages:
 
         def read() -> dict[str, Any]:
             season, seasons = site.season(request)
-            players = store.players()
+            players, presence = store.players(), store.presence()
             agents = []
             for each in players.values():
                 if each.entrant != who:
@@ -182,9 +185,9 @@ class EntrantPages:
                 **site.seasons(season, seasons),
                 "players": players,
                 "agents": agents,
-                "presence": store.presence(),
+                "presence": presence,
                 "requests": store.requests(who),
-                "submissions": submitted,
+                "submissions": uploads(submitted, players, presence),
                 "log": store.log(LINES, sorted(about))[::-1],
                 "now": time.time(),
                 "elo": elo,
@@ -322,6 +325,7 @@ class EntrantPages:
             name, ladder = (str(form.get(each, "")).strip() for each in ("name", "ladder"))
         if ladder and ladder not in {each.name for each in self._site.arena.ladders}:
             raise HTTPException(404, f"There is no ladder {ladder[:80]!r}.")
+        name = name or _name(next(iter(files), ""))
         program = f"{name}@{ladder}" if ladder else name
         return await self._done(
             request, who, lambda: self._store.submit(who, program, files, limits)
@@ -349,6 +353,13 @@ class EntrantPages:
             raise HTTPException(404, "There is no submission of yours with this number.")
 
         return PlainTextResponse(await asyncio.to_thread(read))
+
+
+def _name(file: str) -> str:
+    """Return the name of an upload without one: that of its file, or of its folder."""
+    first, slash, _ = file.partition("/")
+    found = first if slash else PurePath(first).stem
+    return re.sub(r"[^\w.-]+", "-", found, flags=re.ASCII).strip("-._")[:40]
 
 
 def _of(record: EpisodeRecord, who: str) -> EpisodeRecord:

@@ -7,6 +7,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from dovetail_experiments.arena import archive
 from dovetail_experiments.arena.entrants import Presence, State
 from dovetail_experiments.arena.standings import StandingsRow
 from dovetail_experiments.arena.store import LadderPlayer
-from dovetail_web.arena_site import LINES, ArenaSite, capital, date
+from dovetail_web.arena_site import LINES, ArenaSite, capital, date, uploads
 from dovetail_web.routes import Route
 
 LONGEST = 500
@@ -73,7 +74,7 @@ class OperatorPages:
 
     def routes(self) -> list[Route]:
         return [
-            Route("/operator", self.operator),
+            Route("/operator", partial(self._site.renewed, render=self.operator)),
             Route("/operator", self.change, methods=["POST"]),
             Route("/operator/export", self.export, methods=["POST"]),
         ]
@@ -89,6 +90,9 @@ class OperatorPages:
         def read() -> dict[str, Any]:
             seasons = self._store.seasons()
             rows = self._rows(seasons[-1].number)
+            players = {row.player.id: row.player for row in rows}
+            presence = {row.player.id: row.presence for row in rows}
+            submitted = self._store.submissions()[::-1][:LINES]
             here = {row.player.entrant for row in rows}
             never = [
                 name
@@ -101,7 +105,7 @@ class OperatorPages:
                 "never": never,
                 "entrants": self._store.entrants(),
                 "log": self._store.log(LINES)[::-1],
-                "submissions": self._store.submissions()[::-1][:LINES],
+                "submissions": uploads(submitted, players, presence),
                 "games": sum(row.games for row in rows),
                 "faults": sum(row.faults for row in rows),
             }

@@ -6,6 +6,7 @@ import asyncio
 import math
 import threading
 import time
+from functools import partial
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -56,7 +57,6 @@ class ArenaPages:
 
     def __init__(self, site: ArenaSite) -> None:
         self._site = site
-        self._arena = site.arena
         self._store = site.store
         self._reading = asyncio.Semaphore(1)
         """Limits slow searches through the journal to one at a time."""
@@ -65,14 +65,15 @@ class ArenaPages:
         """The time at which a ladder's leaders were read, and the leaders, by ladder."""
 
     def routes(self) -> list[Route]:
+        site = self._site
         return [
             Route("/arena/hall", self.hall),
-            Route("/arena/{ladder}", self.ladder),
+            Route("/arena/{ladder}", partial(site.renewed, render=self.ladder)),
             Route("/arena/{ladder}/table.csv", self.table_file),
             Route("/arena/{ladder}/{player:number}/games.csv", self.games_file),
             Route("/arena/{ladder}/wall", self.wall),
             Route("/arena/{ladder}/replay/{unit:number}/{number:number}", self.replay),
-            Route("/arena/{ladder}/{player:number}", self.player),
+            Route("/arena/{ladder}/{player:number}", partial(site.renewed, render=self.player)),
             Route("/arena/{ladder}/{player:number}/{other:number}", self.both),
         ]
 
@@ -227,11 +228,11 @@ class ArenaPages:
     async def hall(self, request: Request) -> Response:
         """Return the hall: games in progress and leaders, full screen, ladder after ladder."""
         only = request.query_params.get("only", "")
-        shown = [e for e in self._arena.ladders if only in ("", e.name)]
+        shown = [e for e in self._site.arena.ladders if only in ("", e.name)]
         if not shown:
             raise HTTPException(404, f"There is no ladder {only[:80]!r}.")
         ladders = await asyncio.to_thread(lambda: [(each.name, each.offered) for each in shown])
-        return self._site.shown(request, "hall", arena=self._arena, ladders=ladders)
+        return self._site.shown(request, "hall", arena=self._site.arena, ladders=ladders)
 
     def leaders(self, name: str) -> bytes:
         """Return a ladder for the hall as JSON, cached so that a hundred halls cost one reading."""
@@ -243,7 +244,7 @@ class ArenaPages:
             return found
 
     def _leaders(self, name: str) -> bytes:
-        ladder = next((each for each in self._arena.ladders if each.name == name), None)
+        ladder = next((each for each in self._site.arena.ladders if each.name == name), None)
         if ladder is None:
             return b"null"
         season = self._store.seasons()[-1]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
+import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,15 +19,24 @@ from starlette.responses import Response
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.arena import description
+from dovetail_experiments.arena.entrants import Presence
 from dovetail_experiments.arena.standings import LadderTable, standings
 from dovetail_experiments.arena.store import FILE, ArenaStore, LadderPlayer, Season
+from dovetail_experiments.arena.submissions import Submission
 from dovetail_web.sessions import Sessions
+
+log = logging.getLogger("dovetail.web")
 
 FRESH = 5.0
 """Minimum seconds for which a table is cached."""
 REST = 10.0
 """The same as a multiple of the time to compute it: 10,000 units take seconds on a busy
 machine."""
+RENEWAL = "x-renewal"
+"""The header of a page that asks for its own newest content."""
+LATELY, SHARE, MOST = 2.5, 4, 500
+"""Minimum seconds for which a renewal is kept for others; all of them together take one SHARE-th of
+the time; and maximum renewals that are kept."""
 LINES = 50
 """Lines of the log on a page, the newest."""
 
@@ -38,6 +49,20 @@ class KeptTable(NamedTuple):
     """The newest unit in it."""
     until: float
     """The time from which it may be computed again."""
+
+
+class Renewal:
+    """A page as it was rendered lately.
+
+    Args:
+        body: its bytes.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+        self.tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+        self.until = time.monotonic() + LATELY
+        """The time from which it may be rendered again."""
 
 
 class ArenaSite:
@@ -61,10 +86,11 @@ class ArenaSite:
         sessions: Sessions,
     ) -> None:
         self.file = file
-        self.arena = description.read(file)
-        self.folder = description.folder(file, self.arena)
+        self._written = _written(file)
+        self._arena = description.read(file)
+        self.folder = description.folder(file, self._arena)
         self.journal = self.folder / description.JOURNAL
-        self.own = description.token(file, self.arena)
+        self.own = description.token(file, self._arena)
         self.store = ArenaStore(self.folder / FILE, by="page")
         self.shown = shown
         self.posted = posted
@@ -72,6 +98,55 @@ class ArenaSite:
         self._tables: dict[tuple[str, int, bool], KeptTable] = {}
         self._lock = threading.Lock()
         """Guards the cache, so that a table is computed once for many requests."""
+        self._renewals: dict[tuple[str, str], Renewal] = {}
+        """Pages by address and by the stamp of who is signed in."""
+        self._turn = asyncio.Lock()
+        self._rested = 0.0
+        """The time from which a page may be rendered again for its renewal."""
+
+    @property
+    def arena(self) -> description.Arena:
+        """The arena's description, read again once its file has changed."""
+        written = _written(self.file)
+        if written != self._written:
+            self._written = written
+            try:
+                self._arena = description.read(self.file)
+            except DovetailError as error:
+                log.warning("%s; the pages show what it said before", error)
+        return self._arena
+
+    async def renewed(
+        self, request: Request, render: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        """Return a page; one that renews itself gets what was rendered lately for the same person.
+
+        Visitors who are not signed in share a rendering, which has no stamps.
+        """
+        if RENEWAL not in request.headers:
+            return await render(request)
+        who = await self.entrant(request)
+        request.state.shared = not who
+        key = str(request.url), self.sessions.stamp(request) if who else ""
+        found, began = self._renewals.get(key), time.monotonic()
+        # An older one will do while another one is rendered, and for a while after.
+        resting = self._turn.locked() or began < self._rested
+        if found is None or (began > found.until and not resting):
+            async with self._turn:
+                found, began = self._renewals.get(key), time.monotonic()
+                if found is None or began > found.until:
+                    answer = await render(request)
+                    if answer.status_code != 200:
+                        return answer
+                    found = self._renewals[key] = Renewal(bytes(answer.body))
+                    while len(self._renewals) > MOST:
+                        del self._renewals[next(iter(self._renewals))]
+                    now = time.monotonic()
+                    self._rested = now + (SHARE - 1) * (now - began)
+        headers = {"ETag": found.tag}
+        if request.headers.get("if-none-match") == found.tag:
+            return Response(status_code=304, headers=headers)
+        return Response(found.body, media_type="text/html", headers=headers)
 
     def ladder(self, request: Request) -> description.Ladder:
         """Return the ladder in a request's address."""
@@ -163,6 +238,33 @@ class ArenaSite:
         if not who or who == description.OWN:
             raise HTTPException(403, "Sign in on the page Arena as the entrant that this is of.")
         return who
+
+
+def uploads(
+    found: Sequence[Submission],
+    players: Mapping[int, LadderPlayer],
+    presence: Mapping[int, Presence],
+) -> list[tuple[Submission, str]]:
+    """Return submissions with their states; those of its rows in tables for one that plays."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for number, each in players.items():
+        state = presence[number].state if each.state == "active" else each.state
+        rows.setdefault((each.entrant, each.program), []).append(state)
+    return [
+        (each, ", ".join(sorted({*rows.get((each.entrant, each.named), [each.state])})))
+        if each.state == "playing"
+        else (each, each.state)
+        for each in found
+    ]
+
+
+def _written(file: Path) -> tuple[int, int]:
+    """Return a key that changes when a file is written; that of no file if there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
 
 
 def may_see(who: str, player: LadderPlayer) -> bool:

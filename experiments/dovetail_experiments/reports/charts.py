@@ -154,9 +154,12 @@ def rating(name: str, ratings: Sequence[tuple[float, float]]) -> Chart:
     )
     line = ChartLine(name, [float(each + 1) for each in kept], middle, low, high)
     note = (
-        "OpenSkill's mean, with two standard deviations around it; it only decides who meets whom."
+        "OpenSkill's mean, with two standard deviations around it. It only decides who meets whom, "
+        "and is not on the scale of Elo."
     )
-    return Chart("Rating over time", "matches played", "live rating", note, [line], tools=False)
+    return Chart(
+        "Live rating over time", "matches played", "OpenSkill rating", note, [line], tools=False
+    )
 
 
 def profile(group: Sequence[TaskRow]) -> Chart:

@@ -66,7 +66,7 @@ export function ending(end, name) {
 /** Says that a game came to its end unseen, as short ones may. @param {Position} position @param {Game["result"]} [result] */
 export const lastSeen = (position, result) =>
   result?.reason === "terminated" && (result.blame ?? null) === null && position.to_act?.length
-    ? `last seen at turn ${position.turn}`
+    ? `Last seen at turn ${position.turn}`
     : "";
 
 /** The winners of a watched game, if any, and how else it ended. @param {Game} game @param {Position} position @returns {string[]} */
