@@ -8,7 +8,7 @@ const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 let tag = "",
   wait = EVERY;
 
-/** Make an element like another. What is equal stays, with its focus, input and scroll. @param {Element} old @param {Element} next */
+/** Make an element like another. Equal parts stay, with their focus, input and scroll. @param {Element} old @param {Element} next */
 function renew(old, next) {
   for (const { name } of [...old.attributes])
     if (name !== "open" && !next.hasAttribute(name)) old.removeAttribute(name);
