@@ -20,6 +20,8 @@ const CLASSES = { playing: "playing", online: "here", away: "gone", paused: "out
 
 /** @type {[string, string][]} */
 const ladders = JSON.parse(of("hall").dataset.ladders ?? "[]");
+/** The name of the arena. */
+const course = of("about").textContent;
 let at = 0;
 /** Which rows are shown, where not all fit on the screen. */
 let page = 0;
@@ -121,7 +123,7 @@ function show(found) {
   standing = found;
   of("ladder").textContent = found.ladder;
   of("about").textContent =
-    `season ${found.season} · ${found.online} of ${found.agents} online · ${found.played.toLocaleString("en")} matches`;
+    `${course} · season ${found.season} · ${found.online} of ${found.agents} online · ${found.played.toLocaleString("en")} matches`;
   of("ends").textContent = left(found.ends);
   of("none").hidden = found.rows.length > 0;
   of("ticks").replaceChildren(
