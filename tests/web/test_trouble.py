@@ -23,7 +23,8 @@ from dovetail.protocol.journal import EpisodeRecord, write
 from dovetail.protocol.messages import Episode, SeatResult
 from dovetail_web import app, writing
 from dovetail_web.app import application
-from dovetail_web.hub import Hub
+from dovetail_web.games import Game
+from dovetail_web.hub import MOST_SHOWN, Hub
 
 from .conftest import Served, web
 from .playing import begin, newest
@@ -253,6 +254,16 @@ def test_the_list_of_replays_names_who_won(tmp_path: Path) -> None:
     assert said == ["Bob won", "Draw", "Bob won", "Ann won"]
     strong = [re.findall("<strong>(.*?)</strong>", row) for row in rows]
     assert strong == [["Bob"], [], ["Bob"], ["Ann"]]
+
+
+def test_a_long_game_is_shown_before_those_that_are_over() -> None:
+    hub = Hub("tcp://127.0.0.1:9")  # never started
+    for number in range(2 * MOST_SHOWN):
+        hub.games[number] = Game(number, number, "2048", ["td"], over=number > 0)
+        hub.games[number].keep(0, b"{}")
+    shown = [each["episode"] for each in hub.now({})["games"]]
+    assert shown[:2] == [0, 2 * MOST_SHOWN - 1]
+    assert len(shown) == MOST_SHOWN
 
 
 def test_no_filter_of_a_loop_asks_for_its_place() -> None:

@@ -16,7 +16,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, cast
 
 import msgspec
@@ -164,7 +164,9 @@ class Hub:
         if found:  # games that a broker has lost are not over, and in no run
             runs, late = {each["run"] for each in found.get("runs", [])}, time.monotonic() - SILENT
             seen = [g for g in seen if g.over or g.run in runs or g.heard > late]
-        shown = [g for g in seen if environment in ("", g.environment)][:MOST_SHOWN]
+        fitting = [g for g in seen if environment in ("", g.environment)]
+        # A long game that is still played counts more than a new one that is over.
+        shown = sorted(fitting, key=attrgetter("over"))[:MOST_SHOWN]
         games = []
         for game in shown:
             about = game.about()
