@@ -2,7 +2,7 @@
 
 ``make pictures`` starts ``dovetail web --games``, plays some games by clicking in Chromium, and
 writes docs/images/page_*.png; then it runs an arena, and writes docs/images/arena_wall.png; then a
-sweep, and writes docs/images/report.png from its report.  All parts take minutes, which it counts;
+sweep, and writes docs/images/report.png from its report.  The sweep takes most of its minutes;
 ``make pictures PICTURE=arena`` takes one of ``PARTS``.
 """
 
@@ -98,7 +98,7 @@ def served() -> Iterator[str]:
         for _ in range(600):
             with (
                 contextlib.suppress(urllib.error.HTTPError),  # not on offer yet
-                urllib.request.urlopen(f"{url}play/2048") as answer,
+                urllib.request.urlopen(f"{url}play/dominion") as answer,
             ):
                 if b"dominion-money" in answer.read():
                     break
