@@ -20,12 +20,11 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from dovetail_bridges import connection_limits as doors
-from dovetail_bridges.connection_limits import Doors, Sparing, protocols
+from dovetail_bridges.connection_limits import Doors, Sparing, listening, protocols
 from dovetail_bridges.mcp.server import application as mcp_application
 from dovetail_bridges.openenv.server import OpenEnvServer, Seats
 from dovetail_web.app import application
 from dovetail_web.hub import Hub
-from dovetail_web.serve import listening
 
 MOST = 40
 
