@@ -500,4 +500,4 @@ def test_text() -> None:
 
 def test_the_seats_are_told_in_words_how_many_pawns_they_have() -> None:
     seats = RLGame().scene().seats
-    assert [(each.score, each.note) for each in seats] == [(None, "10 pawns, 10 in the base")] * 2
+    assert [(each.score, each.note) for each in seats] == [(10.0, "10 of 10 pawns in the base")] * 2

@@ -286,7 +286,9 @@ class RLGame(BoardGame[Configuration, RLGameBoard]):
             choices=choices,
             seats=[
                 Seated(
-                    name, note=f"{board.alive(player)} pawns, {board.inside(player)} in the base"
+                    name,
+                    float(board.alive(player)),
+                    f"{board.inside(player)} of {board.alive(player)} pawns in the base",
                 )
                 for player, name in enumerate(("White", "Black"))
             ],
