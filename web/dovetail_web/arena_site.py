@@ -99,7 +99,7 @@ class ArenaSite:
         self._lock = threading.Lock()
         """Guards the cache, so that a table is computed once for many requests."""
         self._renewals: dict[tuple[str, str], Renewal] = {}
-        """Pages by address and by the stamp of who is signed in."""
+        """Pages by address, and by who is signed in with which stamp."""
         self._turn = asyncio.Lock()
         self._rested = 0.0
         """The time from which a page may be rendered again for its renewal."""
@@ -127,7 +127,7 @@ class ArenaSite:
             return await render(request)
         who = await self.entrant(request)
         request.state.shared = not who
-        key = str(request.url), self.sessions.stamp(request) if who else ""
+        key = str(request.url), f"{who} {self.sessions.stamp(request)}" if who else ""
         found, began = self._renewals.get(key), time.monotonic()
         # An older one will do while another one is rendered, and for a while after.
         resting = self._turn.locked() or began < self._rested
