@@ -195,7 +195,7 @@ def whole(
 
 def newest(url: str, game: str) -> str:
     """Return the address of a game's newest replay; games of others are recorded meanwhile."""
-    row = re.compile(rf'href="/(replay/\d+)"><img src="/thumbnail/{game}"')
+    row = re.compile(rf'href="/(replay/\d+)"><img src="[^"]*[/-]{game}(?:\.svg)?"')
     end = time.monotonic() + 60
     while not (found := row.findall(httpx.get(f"{url}replay").text)):
         assert time.monotonic() < end, f"no game of {game} is recorded"

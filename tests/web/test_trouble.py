@@ -234,7 +234,9 @@ def test_the_list_of_replays_names_who_won(tmp_path: Path) -> None:
     with TestClient(application(hub, journal=tmp_path / "journal"), "http://127.0.0.1") as client:
         rows = client.get("/replay").text.split("<tr>")[2:]
         # Until its board is there, a game's picture stands in its place.
-        assert 'src="/thumbnail/connect_four"' in client.get("/replay/1").text
+        (picture,) = re.findall('<img src="([^"]+)"', client.get("/replay/1").text)
+        assert picture.endswith("/game-connect_four.svg")
+        assert client.get(picture, follow_redirects=False).status_code == 200
         for whose, count in (("Connect", 4), ("bOB", 4), ("carl", 0)):
             assert client.get(f"/replay?of={whose}").text.count('href="/replay/') == count
         assert "No recorded game has this name" in client.get("/replay?of=carl").text

@@ -162,6 +162,7 @@ class Page:
             "static": self._static.address,
             "script": self._static.script,
             "style": self._static.style,
+            "thumbnail": self._static.thumbnail,
         }
 
     def routes(self) -> list[Route | WebSocketRoute | Mount]:
@@ -261,8 +262,9 @@ class Page:
     async def thumbnail(self, request: Request) -> Response:
         """Return a picture of a game: one that ships with the page, or the newest position."""
         name = request.path_params["environment"]
-        if f"game-{name}.svg" in self._static:
-            return RedirectResponse(f"{self._static.address}/game-{name}.svg", 302)
+        address = self._static.thumbnail(name)
+        if address.startswith(self._static.address):
+            return RedirectResponse(address, 302)
         seen = [each for each in self.hub.games.values() if each.environment == name]
         found = seen[-1].newest if seen else None
         if found is None:

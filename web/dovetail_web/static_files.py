@@ -69,6 +69,11 @@ class StaticFiles:
             data = _packed(data)
         return Response(data, media_type=kind, headers=headers)
 
+    def thumbnail(self, game: str) -> str:
+        """Return the address of a game's picture, which the page draws if it ships with none."""
+        name = f"game-{game}.svg"
+        return f"{self.address}/{name}" if name in self else path("thumbnail", game)
+
     def style(self, *names: str) -> Markup:
         """Return the element that loads the styles of all pages and these files as one file.
 
